@@ -1,0 +1,1 @@
+"""What each client program is started with, and what its event stream means."""

@@ -1,0 +1,1 @@
+"""Raw evidence becomes typed records."""

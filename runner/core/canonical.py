@@ -1,0 +1,121 @@
+"""The one place where canonical bytes and digests are made.
+
+Canonical JSON follows RFC 8785 (JCS). Floats are refused: every hashed figure is an integer whose unit is in its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, NewType, TypeAlias
+
+import rfc8785
+
+from runner.core.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Digest = NewType("Digest", str)
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# RFC 8785 section 3.2.2.3 takes numbers as IEEE 754 doubles: integers beyond this lose digits in other readers.
+_MAX_SAFE_INTEGER = 2**53 - 1
+
+
+def sha256_digest(data: bytes) -> Digest:
+    """The labelled SHA-256 of `data`."""
+    return Digest("sha256:" + hashlib.sha256(data).hexdigest())
+
+
+def parse_digest(text: str) -> Digest:
+    """`text` as a digest.
+
+    Raises:
+        EvidenceError: it isn't `sha256:` and 64 lower-case hexadecimal digits.
+    """
+    if not _DIGEST.fullmatch(text):
+        raise EvidenceError(f"{text!r} is not a digest", hint="a digest is sha256: and 64 hexadecimal digits")
+    return Digest(text)
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """The RFC 8785 bytes of `value`.
+
+    Raises:
+        EvidenceError: it holds a float or an integer beyond 2**53 - 1.
+    """
+    _refuse_inexact(value, "")
+    return rfc8785.dumps(value)  # type: ignore[arg-type]  # the library spells Sequence and Mapping as list and dict
+
+
+def digest_of(value: Json) -> Digest:
+    """The digest of the canonical bytes of `value`."""
+    return sha256_digest(canonical_bytes(value))
+
+
+def canonical_line(value: Json) -> bytes:
+    """One line of canonical NDJSON."""
+    return canonical_bytes(value) + b"\n"
+
+
+def canonical_lines(values: Iterable[Json]) -> bytes:
+    """A canonical NDJSON document."""
+    return b"".join(canonical_line(value) for value in values)
+
+
+def parse_json(data: bytes, document: str) -> Json:
+    """The value in `data`.
+
+    Raises:
+        EvidenceError: it isn't UTF-8 JSON, or it names a key twice.
+    """
+    try:
+        value: Json = json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise EvidenceError(f"not JSON: {error}", document=document) from error
+    return value
+
+
+def parse_lines(data: bytes, document: str) -> Iterator[Json]:
+    """The values of an NDJSON document whose every line must be whole.
+
+    Raises:
+        EvidenceError: a line isn't JSON, or the last one has no end.
+    """
+    lines = data.split(b"\n")
+    if lines[-1]:
+        raise EvidenceError("the last line is torn", document=document)
+    for number, line in enumerate(lines[:-1], 1):
+        yield parse_json(line, f"{document} line {number}")
+
+
+def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {twice!r} stands twice")
+    return found
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refuse_inexact(value: Json, path: str) -> None:
+    if isinstance(value, float):
+        raise EvidenceError("a float can't be hashed", key=path or "(root)", hint="use a scaled integer")
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_SAFE_INTEGER:
+        raise EvidenceError(f"{value} is beyond 2**53 - 1", key=path or "(root)", hint="write it as text")
+    if isinstance(value, str | bytes):
+        return
+    if hasattr(value, "items"):
+        for key, item in value.items():
+            _refuse_inexact(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _refuse_inexact(item, f"{path}[{index}]")

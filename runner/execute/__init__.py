@@ -1,0 +1,1 @@
+"""One attempt's life in a pod, and the order of many."""

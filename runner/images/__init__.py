@@ -1,0 +1,1 @@
+"""Deterministic container images from locked inputs."""

@@ -1,0 +1,1 @@
+"""A study becomes a plan and a lock."""

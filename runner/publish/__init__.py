@@ -1,0 +1,1 @@
+"""A sealed summary becomes pages and files for people."""

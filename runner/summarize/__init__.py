@@ -1,0 +1,1 @@
+"""Records and scores become a sealed summary."""
