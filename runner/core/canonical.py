@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NewType, TypeAlias
 
 import rfc8785
@@ -15,11 +16,11 @@ import rfc8785
 from runner.core.errors import EvidenceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Digest = NewType("Digest", str)
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # RFC 8785 section 3.2.2.3 takes numbers as IEEE 754 doubles: integers beyond this lose digits in other readers.
@@ -49,7 +50,7 @@ def canonical_bytes(value: Json) -> bytes:
         EvidenceError: it holds a float or an integer beyond 2**53 - 1.
     """
     _refuse_inexact(value, "")
-    return rfc8785.dumps(value)  # type: ignore[arg-type]  # the library spells Sequence and Mapping as list and dict
+    return rfc8785.dumps(value)
 
 
 def digest_of(value: Json) -> Digest:
@@ -111,9 +112,7 @@ def _refuse_inexact(value: Json, path: str) -> None:
         raise EvidenceError("a float can't be hashed", key=path or "(root)", hint="use a scaled integer")
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_SAFE_INTEGER:
         raise EvidenceError(f"{value} is beyond 2**53 - 1", key=path or "(root)", hint="write it as text")
-    if isinstance(value, str | bytes):
-        return
-    if hasattr(value, "items"):
+    if isinstance(value, Mapping):
         for key, item in value.items():
             _refuse_inexact(item, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,7 @@ class PairbenchError(Exception):
         super().__init__(str(self.problems[0]))
 
     @classmethod
-    def of(cls, problems: Iterable[Problem]) -> PairbenchError:
+    def of(cls, problems: Iterable[Problem]) -> Self:
         """One error that carries all `problems`, in their order; there must be at least one."""
         found = tuple(problems)
         error = cls(found[0].message)

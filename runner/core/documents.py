@@ -1,0 +1,137 @@
+"""Persisted documents: format, version, canonical bytes, and readers that refuse what they do not know."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+
+from runner.core.canonical import Digest, canonical_bytes, canonical_line, parse_json, parse_lines, sha256_digest
+from runner.core.errors import EvidenceError, PairbenchError, Problem
+from runner.core.quantities import Measured, Quantity, Unavailable, parse_quantity, quantity_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from runner.core.canonical import Json
+
+
+def _quantity(value: object) -> Quantity:
+    if isinstance(value, Measured | Unavailable):
+        return value
+    try:
+        return parse_quantity(value, "")
+    except EvidenceError as error:
+        raise ValueError(error.problems[0].message) from error
+
+
+QuantityField = Annotated[Any, BeforeValidator(_quantity), PlainSerializer(quantity_json)]
+"""A `Quantity` in a document: an integer, or `{"unavailable": reason}`."""
+
+
+class Part(BaseModel):
+    """A value inside a document: frozen, strict, without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+    def json_value(self) -> dict[str, Json]:
+        """The value as canonical JSON takes it."""
+        return self.model_dump(mode="json")
+
+
+class Document(Part):
+    """A persisted document of one format and version."""
+
+    FORMAT: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+    format: str = ""
+    version: int = 0
+
+    def model_post_init(self, context: object, /) -> None:
+        """Stamp a document that is made here, refuse one that is read and isn't ours."""
+        del context
+        if not self.format:
+            object.__setattr__(self, "format", self.FORMAT)
+            object.__setattr__(self, "version", self.VERSION)
+
+    def to_bytes(self) -> bytes:
+        """The document's canonical bytes, ending in a newline."""
+        return canonical_bytes(self.json_value()) + b"\n"
+
+    def to_line(self) -> bytes:
+        """The document as one line of NDJSON."""
+        return canonical_line(self.json_value())
+
+    def digest(self) -> Digest:
+        """The digest of `to_bytes`."""
+        return sha256_digest(self.to_bytes())
+
+    @classmethod
+    def from_json(cls, value: Json, document: str) -> Self:
+        """The document that `value` holds.
+
+        Raises:
+            EvidenceError: another format or version, an unknown or missing key, a wrong type; all of them at once.
+        """
+        if not isinstance(value, dict):
+            raise EvidenceError("not a JSON object", document=document)
+        if value.get("format") != cls.FORMAT:
+            raise EvidenceError(
+                f"format is {value.get('format')!r}, not {cls.FORMAT!r}", document=document, key="format"
+            )
+        if value.get("version") != cls.VERSION:
+            raise EvidenceError(
+                f"version {value.get('version')!r} is not known here, only {cls.VERSION}",
+                document=document,
+                key="version",
+                hint="read it with the version of pairbench that wrote it",
+            )
+        return validated(cls, value, document, EvidenceError)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, document: str) -> Self:
+        """The document that `data` holds; raises `EvidenceError` as `from_json` does."""
+        return cls.from_json(parse_json(data, document), document)
+
+    @classmethod
+    def from_lines(cls, data: bytes, document: str) -> Iterator[Self]:
+        """The documents of an NDJSON file; raises `EvidenceError` as `from_json` does."""
+        for number, value in enumerate(parse_lines(data, document), 1):
+            yield cls.from_json(value, f"{document} line {number}")
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], value: object, document: str, error: type[PairbenchError]) -> M:
+    """`value` as a `model`.
+
+    Raises:
+        PairbenchError: of the class `error`, with one problem for each key that is wrong.
+    """
+    try:
+        return model.model_validate_json(_as_json(value))
+    except ValidationError as invalid:
+        raise error.of(_problems(invalid, document)) from invalid
+
+
+def _as_json(value: object) -> bytes:
+    return json.dumps(value).encode("utf-8")
+
+
+def _problems(invalid: ValidationError, document: str) -> Iterable[Problem]:
+    for item in invalid.errors(include_url=False, include_context=False):
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+        yield Problem(_plain(item["type"], item["msg"]), document, key)
+
+
+def _plain(kind: str, message: str) -> str:
+    match kind:
+        case "extra_forbidden":
+            return "unknown key"
+        case "missing":
+            return "missing"
+        case _:
+            return message.removeprefix("Value error, ").lower().replace("input should be", "must be")

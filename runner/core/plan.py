@@ -1,0 +1,107 @@
+"""What will run, in which order: blocks and trials, counterbalanced by digest so that every platform agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runner.core.canonical import Digest, digest_of
+from runner.core.documents import Document, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class PlannedTrial(Part):
+    """One arm of one block, and its place in the order."""
+
+    trial: str
+    block: str
+    task: str
+    arm: str
+    repetition: int
+    """From 1."""
+    position: int
+    """Place within the block, from 0."""
+    sequence: int
+    """Place within the plan, from 0."""
+
+
+class Plan(Document):
+    """The schedule of a study; blocks stand one after the other, all arms of a block back to back."""
+
+    FORMAT: ClassVar[str] = "pairbench/plan"
+
+    study: str
+    seed: str
+    control: str
+    arms: tuple[str, ...]
+    tasks: tuple[str, ...]
+    repetitions: int
+    trials: tuple[PlannedTrial, ...]
+
+
+def balanced_orders(count: int) -> tuple[tuple[int, ...], ...]:
+    """Orders of `count` treatments in which each stands in each place, and follows each other one, equally often.
+
+    For two treatments these are AB and BA; beyond, a Williams design (Williams 1949, Aust. J. Sci. Res. 2:149), of `count` rows when
+    `count` is even and of twice as many when it is odd.
+    """
+    if count == 1:
+        return ((0,),)
+    first = [0]
+    for step in range(1, count):
+        first.append((step + 1) // 2 if step % 2 else count - step // 2)
+    rows = [tuple((item + shift) % count for item in first) for shift in range(count)]
+    if count % 2:
+        rows += [tuple(reversed(row)) for row in rows]
+    return tuple(rows)
+
+
+def by_digest(seed: str, scope: str, names: Sequence[str]) -> tuple[str, ...]:
+    """`names` in the order of the digests of (seed, scope, name)."""
+
+    def key(name: str) -> Digest:
+        return digest_of([seed, scope, name])
+
+    return tuple(sorted(names, key=key))
+
+
+def make_plan(
+    *, study: str, seed: str, control: str, arms: Sequence[str], tasks: Sequence[str], repetitions: int
+) -> Plan:
+    """The plan of a study.
+
+    Repetitions are the outer loop, so that a run that stops early leaves tasks and arms balanced. Within a task the order of the arms
+    walks through the balanced orders from one repetition to the next (AB, BA for two arms: ABBA), and the tasks start at
+    different rows, so that every repetition is balanced over tasks too.
+    """
+    orders = balanced_orders(len(arms))
+    # Which arm is row 0 depends on the seed as well: no arm is favoured when there are few tasks.
+    lettered = by_digest(seed, "arms", arms)
+    ranks = {task: rank for rank, task in enumerate(by_digest(seed, "tasks", tasks))}
+    trials: list[PlannedTrial] = []
+    for repetition in range(1, repetitions + 1):
+        for task in by_digest(seed, f"repetition {repetition}", tasks):
+            order = orders[(ranks[task] + repetition - 1) % len(orders)]
+            for position, letter in enumerate(order):
+                arm = lettered[letter]
+                trials.append(
+                    PlannedTrial(
+                        trial=f"{task}.r{repetition}.{arm}",
+                        block=f"{task}.r{repetition}",
+                        task=task,
+                        arm=arm,
+                        repetition=repetition,
+                        position=position,
+                        sequence=len(trials),
+                    )
+                )
+    return Plan(
+        study=study,
+        seed=seed,
+        control=control,
+        arms=tuple(arms),
+        tasks=tuple(tasks),
+        repetitions=repetitions,
+        trials=tuple(trials),
+    )

@@ -1,0 +1,44 @@
+"""Tokens by class and model, as one side observed them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from runner.core.documents import Part, QuantityField
+from runner.core.quantities import Measured, Quantity, Unavailable, total
+
+TOKEN_CLASSES: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_write_5m_input_tokens",
+    "cache_write_1h_input_tokens",
+)
+"""Every class that is billed by the token; none is contained in another."""
+
+
+class ModelUsage(Part):
+    """What one model used in one trial; a class that wasn't reported is unavailable, never zero."""
+
+    model: str
+    requests: int
+    input_tokens: QuantityField
+    output_tokens: QuantityField
+    cache_read_input_tokens: QuantityField
+    cache_write_5m_input_tokens: QuantityField
+    cache_write_1h_input_tokens: QuantityField
+
+    def tokens(self, token_class: str) -> Quantity:
+        """The tokens of `token_class`, one of `TOKEN_CLASSES`."""
+        quantity = getattr(self, token_class)
+        return quantity if isinstance(quantity, Measured | Unavailable) else Unavailable("not a quantity")
+
+
+def class_total(usages: tuple[ModelUsage, ...], token_class: str) -> Quantity:
+    """The tokens of one class over all models."""
+    return total([usage.tokens(token_class) for usage in usages])
+
+
+def all_tokens(usages: tuple[ModelUsage, ...]) -> Quantity:
+    """The tokens of all classes over all models."""
+    return total([usage.tokens(name) for usage in usages for name in TOKEN_CLASSES])
