@@ -43,14 +43,12 @@ class Plan(Document):
 def balanced_orders(count: int) -> tuple[tuple[int, ...], ...]:
     """Orders of `count` treatments in which each stands in each place, and follows each other one, equally often.
 
-    For two treatments these are AB and BA; beyond, a Williams design (Williams 1949, Aust. J. Sci. Res. 2:149), of `count` rows when
-    `count` is even and of twice as many when it is odd.
+    For two treatments these are AB and BA; beyond, a Williams design (Williams 1949, Aust. J. Sci. Res. 2:149), of
+    `count` rows when `count` is even and of twice as many when it is odd.
     """
     if count == 1:
         return ((0,),)
-    first = [0]
-    for step in range(1, count):
-        first.append((step + 1) // 2 if step % 2 else count - step // 2)
+    first = [0, *((step + 1) // 2 if step % 2 else count - step // 2 for step in range(1, count))]
     rows = [tuple((item + shift) % count for item in first) for shift in range(count)]
     if count % 2:
         rows += [tuple(reversed(row)) for row in rows]
@@ -71,9 +69,9 @@ def make_plan(
 ) -> Plan:
     """The plan of a study.
 
-    Repetitions are the outer loop, so that a run that stops early leaves tasks and arms balanced. Within a task the order of the arms
-    walks through the balanced orders from one repetition to the next (AB, BA for two arms: ABBA), and the tasks start at
-    different rows, so that every repetition is balanced over tasks too.
+    Repetitions are the outer loop, so that a run that stops early leaves tasks and arms balanced. Within a task the
+    order of the arms walks through the balanced orders from one repetition to the next (AB, BA for two arms: ABBA),
+    and the tasks start at different rows, so that every repetition is balanced over tasks too.
     """
     orders = balanced_orders(len(arms))
     # Which arm is row 0 depends on the seed as well: no arm is favoured when there are few tasks.
