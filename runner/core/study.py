@@ -1,0 +1,206 @@
+"""What a user declares: the study file, its task files and its labels, as `docs/reference/study.md` describes them.
+
+The models here know shapes and ranges. What needs more than one file is checked where a study is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from runner.core.documents import Part
+
+NAME = r"^[a-z][a-z0-9-]{0,39}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Text = Annotated[str, StringConstraints(min_length=1)]
+PathText = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^/\\\x00][^\\\x00]*$")]
+"""A relative path with `/`."""
+
+_MIB = 1 << 20
+_GIB = 1 << 30
+
+RESERVED_ENV = frozenset(
+    {
+        "HOME",
+        "PATH",
+        "LANG",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "MCP_TIMEOUT",
+    }
+)
+RESERVED_ENV_PREFIXES = ("ANTHROPIC_", "OPENAI_", "PAIRBENCH_")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the runner sets the variable `name` itself."""
+    return name in RESERVED_ENV or name.startswith(RESERVED_ENV_PREFIXES)
+
+
+class ClaudeCodeClient(Part):
+    """The Claude Code CLI in print mode."""
+
+    kind: Literal["claude-code"]
+    env: dict[EnvName, str] = {}
+    model: Text
+    tools: tuple[ToolName, ...] = ("Read", "Grep", "Glob")
+    max_turns: Annotated[int, Field(ge=1, le=1000)] | None = None
+    instructions: PathText | None = None
+
+
+class CommandClient(Part):
+    """Any program: its prompt is a file, its answer is what it prints."""
+
+    kind: Literal["command"]
+    env: dict[EnvName, str] = {}
+    command: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class ModelChoice(Part):
+    """Who plays the model."""
+
+    mode: Literal["scripted"]
+    policy: Literal["plain-agent"]
+    policy_version: Annotated[int, Field(ge=1)] = 1
+
+
+class Limits(Part):
+    """Bounds of one attempt."""
+
+    wall_s: Annotated[int, Field(ge=1, le=86400)] = 120
+    grace_s: Annotated[int, Field(ge=0, le=600)] = 5
+    ready_s: Annotated[int, Field(ge=1, le=600)] = 15
+    stdout_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = 16 * _MIB
+    stderr_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = _MIB
+    memory_bytes: Annotated[int, Field(ge=64 * _MIB)] = 2 * _GIB
+    pids: Annotated[int, Field(ge=16, le=32768)] = 256
+    cpus: Annotated[int, Field(ge=1, le=1024)] = 2
+    home_bytes: Annotated[int, Field(ge=_MIB)] = 64 * _MIB
+    tmp_bytes: Annotated[int, Field(ge=_MIB)] = 64 * _MIB
+    pod_bytes: Annotated[int, Field(ge=_MIB)] = 128 * _MIB
+    record_bytes: Annotated[int, Field(ge=1024)] = 64 * _MIB
+    requests: Annotated[int, Field(ge=1, le=100000)] = 64
+
+    @model_validator(mode="after")
+    def _sums_fit(self) -> Self:
+        if self.pod_bytes < self.stdout_bytes + self.stderr_bytes + self.record_bytes + _MIB:
+            raise ValueError("pod_bytes must be at least stdout_bytes + stderr_bytes + record_bytes + 1 MiB")
+        if 2 * (self.home_bytes + self.tmp_bytes) > self.memory_bytes:
+            raise ValueError(
+                "home_bytes + tmp_bytes must be at most half of memory_bytes, since tmpfs counts against it"
+            )
+        return self
+
+
+class Schedule(Part):
+    """How many pods at once, and when the next is prepared."""
+
+    slots: Annotated[int, Field(ge=1, le=64)] = 1
+    preparation: Literal["overlap", "exclusive"] = "overlap"
+    attempts: Annotated[int, Field(ge=1, le=10)] = 2
+
+
+class McpServer(Part):
+    """An MCP server over stdio, started by the client."""
+
+    name: Name
+    command: Annotated[tuple[Text, ...], Field(min_length=1)]
+    env: dict[EnvName, str] = {}
+    tools: Annotated[tuple[ToolName, ...], Field(min_length=1)]
+
+
+class Arm(Part):
+    """One treatment; without any key but its name it is the plain client."""
+
+    name: Name
+    description: str = ""
+    image: Text | None = None
+    instructions: PathText | None = None
+    env: dict[EnvName, str] = {}
+    sidecar: bool = False
+    mcp_servers: tuple[McpServer, ...] = ()
+
+
+class Task(Part):
+    """One thing that the client is asked, in one corpus."""
+
+    id: Name
+    corpus: Name
+    prompt: str | None = None
+    prompt_file: PathText | None = None
+    tags: tuple[Name, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_file is None):
+            raise ValueError("exactly one of prompt and prompt_file is needed")
+        return self
+
+
+class TaskFile(Part):
+    """A file that holds tasks only."""
+
+    format: Literal["pairbench/tasks"]
+    version: Literal[1]
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
+
+
+class StudyFile(Part):
+    """The study file."""
+
+    format: Literal["pairbench/study"]
+    version: Literal[1]
+    name: Name
+    description: str = ""
+    seed: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    repetitions: Annotated[int, Field(ge=1, le=1000)]
+    control: Name
+    labels: PathText | None = None
+    task_files: tuple[PathText, ...] = ()
+    corpora: Annotated[dict[Name, PathText], Field(min_length=1)]
+    client: Annotated[ClaudeCodeClient | CommandClient, Field(discriminator="kind")]
+    model: ModelChoice
+    limits: Limits = Limits()
+    schedule: Schedule = Schedule()
+    arms: Annotated[tuple[Arm, ...], Field(min_length=2, max_length=12)]
+    tasks: tuple[Task, ...] = ()
+
+
+class SourceLabel(Part):
+    """A byte range of a corpus file that answers a task, or helps to."""
+
+    path: PathText
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=1)]
+    grade: Literal[1, 2]
+    anchor: Annotated[str, StringConstraints(min_length=8)]
+
+
+class CheckLabel(Part):
+    """Words that an answer is looked through for."""
+
+    id: Name
+    any: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Label(Part):
+    """What is known about the answer of one task."""
+
+    task: Name
+    sources: tuple[SourceLabel, ...] = ()
+    checks: tuple[CheckLabel, ...] = ()
+
+
+class LabelsFile(Part):
+    """The labels of a study; they never enter a trial."""
+
+    format: Literal["pairbench/labels"]
+    version: Literal[1]
+    labels: Annotated[tuple[Label, ...], Field(min_length=1)]
