@@ -1,8 +1,8 @@
 """What does a corpus hold, as one digest and as passages?
 
-Knows bytes and paths only: not where files come from, nor how passages are embedded. The splitter looks at lines, indentation
-and headings, never at a parse tree, so that every Python version makes the same passages; a change of any rule here is a new
-splitter name.
+Knows bytes and paths only: not where files come from, nor how passages are embedded. The splitter looks at lines,
+indentation and headings, never at a parse tree, so that every Python version makes the same passages; a change of any
+rule here is a new splitter name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from runner.core.canonical import Digest
 
 _TITLE_LIMIT = 160
-_DEFINITION = re.compile(rb"([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+([^ \t\r\n(:\[]+)")
+# The bracket or colon after the name tells a definition from prose that begins with "class".
+_DEFINITION = re.compile(rb"([ \t]*)(?:(?:async[ \t]+)?def|class)[ \t]+([^ \t\r\n(:\[]+)[ \t]*[(:\[]")
 _HEADING = re.compile(rb"(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(rb"[ ]{0,3}(```|~~~)")
 
@@ -72,15 +73,15 @@ class _Line:
 
 
 def tree_digest(files: Mapping[str, bytes]) -> Digest:
-    """The digest over the canonical JSON of `[path, size_bytes, sha256]` of every file, sorted by the path's UTF-8 bytes."""
+    """The digest over the canonical JSON of every file's `[path, size_bytes, sha256]`, sorted by the path's UTF-8."""
     return digest_of([[path, len(files[path]), sha256_digest(files[path])] for path in _in_order(files)])
 
 
 def split(files: Mapping[str, bytes], splitter: Splitter = LINES_1) -> tuple[Passage, ...]:
     """The passages of all `files`, numbered from 1 in the order of path and position.
 
-    A file that isn't UTF-8 text, or is blank, has none. Passages are whole lines (a line beyond the maximum is cut between
-    characters), don't overlap, hold every line that isn't blank, and are at most `splitter.max_bytes` long.
+    A file that isn't UTF-8 text, or is blank, has none. Passages are whole lines (a line beyond the maximum is cut
+    between characters), don't overlap, hold every line that isn't blank, and are at most `splitter.max_bytes` long.
     """
     found: list[Passage] = []
     for path in _in_order(files):
@@ -186,7 +187,10 @@ def _python_marks(lines: Sequence[bytes]) -> list[tuple[str, int, int]]:
 
 
 def _markdown_marks(lines: Sequence[bytes]) -> list[tuple[str, int, int]]:
-    """For each line: the heading there or "", its level, and the cost of a cut before the line; fenced code has no headings."""
+    """For each line: the heading there or "", its level, and the cost of a cut before the line.
+
+    Fenced code has no headings.
+    """
     marks: list[tuple[str, int, int]] = []
     fence = b""
     for line in lines:
@@ -218,7 +222,7 @@ def _groups(lines: Sequence[_Line], splitter: Splitter) -> Iterator[Sequence[_Li
 
 
 def _cheapest_end(lines: Sequence[_Line], first: int, splitter: Splitter) -> int:
-    """The line before which the passage from `first` ends: nearest to the target, dearer where it tears something apart."""
+    """The line before which the passage from `first` ends: near the target, and tearing as little apart as can be."""
     best = first + 1
     best_cost = -1
     for end in range(first + 1, len(lines) + 1):
