@@ -1,6 +1,6 @@
 """Which files of a part go into a workspace, and which workspaces are refused?
 
-Names only: whoever reads a wheel or a folder brings the paths, and whoever lays the tree down has refused links and devices.
+Names only: whoever reads a wheel or a folder brings the paths, and refuses links and devices there.
 """
 
 from __future__ import annotations
