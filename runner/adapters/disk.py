@@ -1,0 +1,127 @@
+"""The host's file system behind the files port."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.core.errors import EnvironmentNotReady
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Disk:
+    """Real files."""
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a regular file, or None when there is none."""
+        with _translated(path):
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def write(self, path: Path, data: bytes) -> None:
+        """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
+        with _translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(data)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                # mkstemp makes private files; documents are as readable as the user's mask allows.
+                Path(name).chmod(0o666 & ~_umask())
+                Path(name).replace(path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    Path(name).unlink()
+                raise
+            _flush_folder(path.parent)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """`data` stands at the file's end and was flushed to disk."""
+        with _translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+
+    def walk(self, folder: Path) -> Iterator[str]:
+        """Relative paths of everything below `folder` that isn't a folder, sorted, with `/`."""
+        found: list[str] = []
+        with _translated(folder):
+            for here, folders, names in os.walk(folder, followlinks=False):
+                links = [name for name in folders if (Path(here) / name).is_symlink()]
+                found += [(Path(here) / name).relative_to(folder).as_posix() for name in (*names, *links)]
+        yield from sorted(found)
+
+    def is_regular(self, path: Path) -> bool:
+        """Whether a regular file, and no link to one, stands there."""
+        with _translated(path):
+            try:
+                return stat.S_ISREG(path.lstat().st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+
+    def is_executable(self, path: Path) -> bool:
+        """Whether the file's owner may execute it."""
+        with _translated(path):
+            return bool(path.stat().st_mode & stat.S_IXUSR)
+
+    def remove(self, path: Path) -> None:
+        """Nothing stands at `path`, file or folder."""
+        with _translated(path):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def point(self, link: Path, target: str) -> None:
+        """The symbolic link `link` leads to `target`, replacing an older one at once."""
+        with _translated(link):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            fresh = link.with_name(f".{link.name}.{os.getpid()}")
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(target)
+            fresh.replace(link)
+
+    def free_bytes(self, folder: Path) -> int:
+        """Space that is left to us where `folder` is or will be."""
+        with _translated(folder):
+            here = folder.absolute()
+            while not here.exists():
+                here = here.parent
+            return shutil.disk_usage(here).free
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        hint = "make room and go on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise EnvironmentNotReady(error.strerror or str(error), document=str(path), hint=hint) from error

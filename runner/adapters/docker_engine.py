@@ -1,0 +1,354 @@
+"""The Docker Engine API behind the engine port, through the Docker SDK's low-level client.
+
+Every call is one HTTP request on the engine's socket: no command line client, no Compose. The API version is negotiated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tarfile
+import threading
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import docker
+import docker.errors
+import requests
+
+from runner.core.errors import EngineError
+from runner.ports.engine import (
+    ContainerFacts,
+    EngineInfo,
+    Entry,
+    ImageFacts,
+    MountFacts,
+    Owned,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from runner.ports.engine import ContainerSpec, TmpfsVolume
+
+LABEL_PREFIX = "pairbench."
+_RUN_LABEL = "pairbench.run"
+_CALL_TIMEOUT_S = 60
+# The engine hands out a gigabyte of image in a few seconds; a minute of silence during a load is no fault yet.
+_LOAD_TIMEOUT_S = 600
+_READY_LINE_BYTES = 65536
+
+
+class DockerEngine:
+    """An engine that speaks the Docker Engine API at `address` (`unix://…` or `tcp://…`)."""
+
+    def __init__(self, address: str) -> None:
+        """Negotiate a version with the engine; raises `EngineError` when none answers."""
+        self._address = address
+        with _translated("connect"):
+            self._api = docker.APIClient(base_url=address, version="auto", timeout=_CALL_TIMEOUT_S, num_pools=32)
+
+    def info(self) -> EngineInfo:
+        """The engine that answers."""
+        with _translated("info"):
+            info = self._api.info()
+            version = self._api.version()
+        return EngineInfo(
+            address=self._address,
+            name=str(version.get("Platform", {}).get("Name") or "Docker Engine"),
+            version=str(version["Version"]),
+            api_version=str(version["ApiVersion"]),
+            architecture=str(info["Architecture"]),
+            kernel=str(info["KernelVersion"]),
+            storage_driver=str(info["Driver"]),
+            cgroup_version=str(info.get("CgroupVersion", "")),
+            cpus=int(info["NCPU"]),
+            memory_bytes=int(info["MemTotal"]),
+        )
+
+    def load_images(self, chunks: Iterable[bytes]) -> None:
+        """The images of the archive that `chunks` make up are there."""
+        with _translated("load images"):
+            response = self._api.post(
+                self._api._url("/images/load"),  # noqa: SLF001 - load_image of the SDK takes no iterator of bytes
+                data=iter(chunks),
+                params={"quiet": True},
+                stream=True,
+                timeout=_LOAD_TIMEOUT_S,
+            )
+            self._api._raise_for_status(response)  # noqa: SLF001 - the SDK's own translation of an error body
+            for line in response.iter_lines():
+                answer = json.loads(line)
+                if "error" in answer:
+                    raise EngineError(str(answer["error"]), document="load images")
+
+    def image(self, reference: str) -> ImageFacts | None:
+        """The image, or None when the engine hasn't got it."""
+        with _translated("inspect image"):
+            try:
+                facts = self._api.inspect_image(reference)
+            except docker.errors.ImageNotFound:
+                return None
+        return ImageFacts(str(facts["Id"]), tuple(facts["RootFS"].get("Layers") or ()), str(facts["Architecture"]))
+
+    def create_volume(self, name: str, labels: Mapping[str, str], tmpfs: TmpfsVolume | None = None) -> None:
+        """An empty volume is there."""
+        options = None
+        if tmpfs is not None:
+            place = f"size={tmpfs.size_bytes},uid={tmpfs.uid},gid={tmpfs.gid},mode={tmpfs.mode}"
+            options = {"type": "tmpfs", "device": "tmpfs", "o": place}
+        with _translated(f"create volume {name}"):
+            self._api.create_volume(name, driver="local", driver_opts=options, labels=dict(labels))
+
+    def remove_volume(self, name: str) -> None:
+        """The volume is gone; one that wasn't there is no error."""
+        with _translated(f"remove volume {name}"), contextlib.suppress(docker.errors.NotFound):
+            self._api.remove_volume(name)
+
+    def create(self, spec: ContainerSpec) -> str:
+        """A container is there, not yet started; its id is returned."""
+        mounts = [
+            docker.types.Mount(item.destination, item.volume, type="volume", read_only=item.read_only, no_copy=True)
+            for item in spec.mounts
+        ]
+        tmpfs = {
+            item.destination: f"rw,nosuid,nodev,size={item.size_bytes},uid={item.uid},gid={item.gid},mode={item.mode}"
+            for item in spec.tmpfs
+        }
+        with _translated(f"create {spec.name}"):
+            host = self._api.create_host_config(
+                network_mode="none" if spec.network_of is None else f"container:{spec.network_of}",
+                read_only=True,
+                cap_drop=["ALL"],
+                cap_add=list(spec.capabilities) or None,
+                security_opt=["no-new-privileges"],
+                mem_limit=spec.memory_bytes,
+                memswap_limit=spec.memory_bytes,
+                pids_limit=spec.pids,
+                nano_cpus=spec.cpus * 1_000_000_000,
+                mounts=mounts,
+                tmpfs=tmpfs,
+                group_add=[str(group) for group in spec.groups] or None,
+                log_config=docker.types.LogConfig(type="json-file", config={"max-size": "64m", "max-file": "1"}),
+            )
+            answer = self._api.create_container(
+                spec.image,
+                command=None if spec.command is None else list(spec.command),
+                entrypoint=None if spec.entrypoint is None else list(spec.entrypoint),
+                # A shared network namespace shares the host name; elsewhere it is set, so that no arm shows in it.
+                hostname=None if spec.network_of else "pod",
+                user=spec.user,
+                environment=dict(spec.environment),
+                labels=dict(spec.labels),
+                name=spec.name,
+                host_config=host,
+            )
+        return str(answer["Id"])
+
+    def start(self, container: str) -> None:
+        """The container's process was started."""
+        with _translated("start"):
+            self._api.start(container)
+
+    def start_until_ready(self, container: str, timeout_ms: int) -> bool:
+        """The container was started; whether it said that it is ready in time. One that didn't is killed."""
+        with _translated("start"):
+            lines = self._follow(container)
+            self._api.start(container)
+        return self._until(container, lines, "ready", timeout_ms)
+
+    def signal_until(self, container: str, signal: str, event: str, timeout_ms: int) -> bool:
+        """The signal was sent; whether the container printed a line with that `event` in time."""
+        with _translated(f"signal {signal}"):
+            lines = self._follow(container)
+            self._api.kill(container, signal=signal)
+        return self._until(container, lines, event, timeout_ms)
+
+    def put_tar(self, container: str, path: str, tar: bytes) -> None:
+        """The entries of `tar` lie below `path`, which is in a writable volume of the container."""
+        with _translated(f"put files into {path}"):
+            self._api.put_archive(container, path, tar)
+
+    def wait(self, container: str, timeout_ms: int) -> int | None:
+        """The exit code of the container, or None when it still runs after `timeout_ms`."""
+        try:
+            with _translated("wait"):
+                return int(self._api.wait(container, timeout=timeout_ms / 1000)["StatusCode"])
+        except EngineError as error:
+            if isinstance(error.__cause__, requests.exceptions.Timeout | requests.exceptions.ConnectionError) and (
+                "timed out" in str(error.__cause__).lower()
+            ):
+                return None
+            raise
+
+    def kill(self, container: str) -> None:
+        """SIGKILL was sent; a container that doesn't run is no error."""
+        with _translated("kill"):
+            try:
+                self._api.kill(container)
+            except docker.errors.APIError as error:
+                if error.status_code not in (404, 409, 500) or (
+                    error.status_code == 500 and "not running" not in str(error)
+                ):
+                    raise
+
+    def remove(self, container: str) -> None:
+        """The container is gone, running or not, there or not."""
+        with _translated("remove"), contextlib.suppress(docker.errors.NotFound):
+            self._api.remove_container(container, force=True)
+
+    def inspect(self, container: str) -> ContainerFacts:
+        """What the engine says of the container now."""
+        with _translated("inspect"):
+            facts = self._api.inspect_container(container)
+        return _container_facts(facts)
+
+    def output(self, container: str, limit_bytes: int) -> bytes:
+        """What the container wrote to standard output, at most the first `limit_bytes`."""
+        with _translated("read output"):
+            found = bytearray()
+            stream = self._api.logs(container, stdout=True, stderr=False, stream=True, follow=False)
+            for chunk in stream:
+                found += chunk
+                if len(found) >= limit_bytes:
+                    break
+            with contextlib.suppress(AttributeError):
+                stream.close()
+        return bytes(found[:limit_bytes])
+
+    def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
+        """The entries below `path`, in the engine's order, until `limit_bytes` of data were read."""
+        with _translated(f"read {path}"):
+            chunks, _ = self._api.get_archive(container, path)
+            with contextlib.closing(_Chunks(iter(chunks), limit_bytes)) as stream:
+                try:
+                    with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
+                        for item in tar:
+                            yield _entry(tar, item)
+                except (tarfile.TarError, EOFError) as error:
+                    raise EngineError(f"the stream of {path} broke: {error}") from error
+
+    def owned(self) -> tuple[Owned, ...]:
+        """Every container and volume that carries a label of ours."""
+        with _translated("list what is ours"):
+            containers = self._api.containers(all=True, filters={"label": _RUN_LABEL})
+            volumes = self._api.volumes(filters={"label": _RUN_LABEL}).get("Volumes") or ()
+        return (
+            *(Owned("container", str(item["Id"]), dict(item.get("Labels") or {})) for item in containers),
+            *(Owned("volume", str(item["Name"]), dict(item.get("Labels") or {})) for item in volumes),
+        )
+
+    def _follow(self, container: str) -> Iterator[bytes]:
+        """The container's output from now on, attached before it can be missed."""
+        return cast("Iterator[bytes]", self._api.attach(container, stdout=True, stderr=False, stream=True, logs=False))
+
+    def _until(self, container: str, chunks: Iterator[bytes], event: str, timeout_ms: int) -> bool:
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            with contextlib.suppress(EngineError):
+                self.kill(container)
+
+        watchdog = threading.Timer(timeout_ms / 1000, give_up)
+        watchdog.start()
+        try:
+            with _translated(f"wait for {event}"):
+                return _found(chunks, event) and not late.is_set()
+        finally:
+            watchdog.cancel()
+            with contextlib.suppress(Exception):  # the attached connection is ours to drop in any state
+                chunks.close()  # type: ignore[attr-defined]  # the SDK's stream has it, an iterator hasn't
+
+
+class _Chunks:
+    """A bounded file over an iterator of chunks, for tarfile's stream mode."""
+
+    def __init__(self, chunks: Iterator[bytes], limit_bytes: int) -> None:
+        self._chunks = chunks
+        self._rest = b""
+        self._left = limit_bytes
+
+    def read(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                break
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise EngineError("more evidence than the study allows", hint="raise limits.pod_bytes")
+            self._rest += chunk
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+    def close(self) -> None:
+        close = getattr(self._chunks, "close", None)
+        if close is not None:
+            close()
+
+
+def _entry(tar: tarfile.TarFile, item: tarfile.TarInfo) -> Entry:
+    if item.isreg() and not item.issparse():
+        stream = tar.extractfile(item)
+        return Entry(item.name, "file", stream.read() if stream else b"")
+    if item.isdir():
+        return Entry(item.name, "directory", None)
+    return Entry(item.name, "other", None, f"tar entry type {item.type!r}")
+
+
+def _found(chunks: Iterator[bytes], event: str) -> bool:
+    buffer = b""
+    for chunk in chunks:
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\n")
+        if any(_says(line, event) for line in lines):
+            return True
+        buffer = buffer[-_READY_LINE_BYTES:]
+    return False
+
+
+def _says(line: bytes, event: str) -> bool:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("event") == event
+
+
+def _container_facts(facts: Mapping[str, Any]) -> ContainerFacts:
+    state, host, config = facts["State"], facts["HostConfig"], facts["Config"]
+    tmpfs = (MountFacts(path, "tmpfs", read_only=False) for path in sorted(host.get("Tmpfs") or {}))
+    mounts = (MountFacts(item["Destination"], item["Type"], read_only=not item["RW"]) for item in facts["Mounts"])
+    return ContainerFacts(
+        identity=str(facts["Id"]),
+        image_id=str(facts["Image"]),
+        running=bool(state["Running"]),
+        exit_code=int(state["ExitCode"]),
+        oom_killed=bool(state["OOMKilled"]),
+        error=str(state.get("Error") or ""),
+        started_at=str(state["StartedAt"]),
+        finished_at=str(state["FinishedAt"]),
+        network_mode=str(host["NetworkMode"]),
+        read_only=bool(host["ReadonlyRootfs"]),
+        user=str(config.get("User") or ""),
+        cap_add=tuple(host.get("CapAdd") or ()),
+        cap_drop=tuple(host.get("CapDrop") or ()),
+        security_opt=tuple(host.get("SecurityOpt") or ()),
+        memory_bytes=int(host.get("Memory") or 0),
+        pids=int(host.get("PidsLimit") or 0),
+        nano_cpus=int(host.get("NanoCpus") or 0),
+        environment=tuple(config.get("Env") or ()),
+        mounts=tuple(sorted((*mounts, *tmpfs), key=lambda item: item.destination)),
+    )
+
+
+@contextlib.contextmanager
+def _translated(doing: str) -> Iterator[None]:
+    """Whatever the SDK or its transport raises becomes one of our errors, with the engine's own words."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        raise EngineError(str(error.explanation or error), document="container engine", key=doing) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+        raise EngineError(
+            str(error), document="container engine", key=doing, hint="is the engine running? `make engine`"
+        ) from error

@@ -1,0 +1,86 @@
+"""The journal of a run: each line holds the digest of the one before, so that nothing in it can change unseen.
+
+Pure: it makes lines and reads them; whoever appends them flushes them to disk before the effect that they announce and
+after the one that they report.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from runner.core.canonical import Digest, parse_lines, sha256_digest
+from runner.core.documents import Document
+from runner.core.errors import EvidenceError
+
+GENESIS = sha256_digest(b"")
+"""What the first line names as the digest of the line before it."""
+
+Kind = Literal["run_started", "attempt_started", "attempt_ended", "run_ended"]
+
+
+class LedgerLine(Document):
+    """One entry of the journal."""
+
+    FORMAT: ClassVar[str] = "pairbench/ledger"
+
+    seq: int
+    """From 1."""
+    at: str
+    """UTC, RFC 3339."""
+    kind: Kind
+    trial: str
+    """"" in lines about the run."""
+    attempt: int
+    """0 in lines about the run."""
+    files: dict[str, str]
+    """Relative name -> digest of what is there from now on."""
+    detail: dict[str, str]
+    previous: str
+
+
+def next_line(  # noqa: PLR0913 - one entry has this many facts
+    previous: Digest,
+    *,
+    seq: int,
+    at: str,
+    kind: Kind,
+    trial: str = "",
+    attempt: int = 0,
+    files: dict[str, str] | None = None,
+    detail: dict[str, str] | None = None,
+) -> tuple[bytes, Digest]:
+    """The bytes of the line that follows the one whose digest is `previous`, and its own digest."""
+    line = LedgerLine(
+        seq=seq,
+        at=at,
+        kind=kind,
+        trial=trial,
+        attempt=attempt,
+        files=files or {},
+        detail=detail or {},
+        previous=previous,
+    )
+    data = line.to_line()
+    return data, sha256_digest(data)
+
+
+def read_ledger(data: bytes, document: str) -> tuple[tuple[LedgerLine, ...], Digest]:
+    """The lines of a journal and the digest of the last.
+
+    Raises:
+        EvidenceError: a line is torn, isn't canonical, is out of order, or doesn't follow from the one before.
+    """
+    head = GENESIS
+    lines: list[LedgerLine] = []
+    for number, value in enumerate(parse_lines(data, document), 1):
+        place = f"{document} line {number}"
+        line = LedgerLine.from_json(value, place)
+        if line.seq != number:
+            raise EvidenceError(f"its number is {line.seq}", document=place, key="seq")
+        if line.previous != head:
+            raise EvidenceError("it does not follow from the line before", document=place, key="previous")
+        head = sha256_digest(line.to_line())
+        lines.append(line)
+    if b"".join(line.to_line() for line in lines) != data:
+        raise EvidenceError("its bytes are not canonical", document=document)
+    return tuple(lines), head

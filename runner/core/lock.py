@@ -1,0 +1,102 @@
+"""What a run is pinned to, by digest: written before the first trial starts, and named by its summary."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from runner.core.documents import Document, Part
+
+PROTOCOL_VERSION: Final = "1"
+"""Names the way of measuring; it changes when a rule of it does, and other protocols' figures are never put beside."""
+
+
+class ImagePin(Part):
+    """An image, by everything that an engine can call it."""
+
+    name: str
+    tag: str
+    config_digest: str
+    manifest_digest: str
+    diff_ids: tuple[str, ...]
+    drifted: tuple[str, ...]
+    """Packages that weren't to be had as locked, as `name locked -> taken`."""
+
+
+class IndexPin(Part):
+    """The ready-made index of a corpus: what it says, and the bytes that trials start from."""
+
+    logical_sha256: str
+    """Of the ordered ids, vectors and payloads; the same wherever the same model makes the same vectors."""
+    archive_sha256: str
+    """Of the archive at hand; another build of the same points has another one."""
+    points: int
+
+
+class CorpusPin(Part):
+    """A corpus and its index."""
+
+    corpus_sha256: str
+    tree_sha256: str
+    passages_sha256: str
+    files: int
+    passages: int
+    index: IndexPin
+
+
+class EnginePin(Part):
+    """The engine and the machine below it."""
+
+    name: str
+    version: str
+    api_version: str
+    architecture: str
+    kernel: str
+    storage_driver: str
+    cgroup_version: str
+    cpus: int
+    memory_bytes: int
+
+
+class HarnessPin(Part):
+    """The code that ran."""
+
+    version: str
+    source_sha256: str
+    """Over the names and digests of every file of the `runner` package."""
+    python: str
+
+
+class ArmPin(Part):
+    """One arm, as it reaches its trials."""
+
+    name: str
+    launch_sha256: str
+    """Of the launch that a placeholder task gets, without its tokens."""
+    difference: tuple[str, ...]
+    """What differs from the control's launch and pod, one line each; empty for the control."""
+
+
+class Lock(Document):
+    """Everything that a run is pinned to."""
+
+    FORMAT: ClassVar[str] = "pairbench/lock"
+
+    run: str
+    protocol_version: str
+    created_at: str
+    evidence: str
+    """`fixture` where a policy plays the model, else `measurement`."""
+    model_shown: str
+    study_sha256: str
+    labels_sha256: str
+    """"" for a study without labels."""
+    plan_sha256: str
+    prices_sha256: str
+    prompts: dict[str, str]
+    """Task -> digest of its prompt."""
+    client_version: str
+    arms: tuple[ArmPin, ...]
+    images: tuple[ImagePin, ...]
+    corpora: dict[str, CorpusPin]
+    engine: EnginePin
+    harness: HarnessPin

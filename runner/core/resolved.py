@@ -1,0 +1,91 @@
+"""A study with every default written out and every file read in: what later stages read instead of the user's files."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from runner.core.corpus import CorpusFile, CorpusLock
+from runner.core.documents import Document, Part
+from runner.core.study import (
+    ClaudeCodeClient,
+    CommandClient,
+    Label,
+    Limits,
+    McpServer,
+    ModelChoice,
+    Schedule,
+)
+
+
+class ResolvedTask(Part):
+    """One task with its prompt; it holds no label."""
+
+    id: str
+    corpus: str
+    prompt: str
+    tags: tuple[str, ...]
+
+
+class ResolvedArm(Part):
+    """One arm with the texts of its files."""
+
+    name: str
+    description: str
+    image: str
+    """Name of an image of ours, or a reference by digest."""
+    instructions: str
+    """Text appended to the system prompt; "" for none."""
+    env: dict[str, str]
+    sidecar: bool
+    mcp_servers: tuple[McpServer, ...]
+
+    @property
+    def memory_tools(self) -> tuple[str, ...]:
+        """The tools of the arm's servers, as the model sees their names."""
+        return tuple(f"mcp__{server.name}__{tool}" for server in self.mcp_servers for tool in server.tools)
+
+
+class ResolvedStudy(Document):
+    """Everything that a study declares, but its labels."""
+
+    FORMAT: ClassVar[str] = "pairbench/resolved-study"
+
+    name: str
+    description: str
+    seed: str
+    repetitions: int
+    control: str
+    client: ClaudeCodeClient | CommandClient
+    client_instructions: str
+    """Text appended to the system prompt in every arm; "" for none."""
+    model: ModelChoice
+    limits: Limits
+    schedule: Schedule
+    arms: tuple[ResolvedArm, ...]
+    tasks: tuple[ResolvedTask, ...]
+    corpora: dict[str, CorpusLock]
+
+    def arm(self, name: str) -> ResolvedArm:
+        """The arm called `name`, which must be one of the study's."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def task(self, identity: str) -> ResolvedTask:
+        """The task with this id, which must be one of the study's."""
+        return next(task for task in self.tasks if task.id == identity)
+
+
+class ResolvedLabels(Document):
+    """The labels of a study; they are kept apart from everything that enters a trial."""
+
+    FORMAT: ClassVar[str] = "pairbench/resolved-labels"
+
+    labels: tuple[Label, ...]
+
+
+class CorpusSource(Part):
+    """A corpus file and where it was read."""
+
+    file: CorpusFile
+    lock: CorpusLock
+    document: str
+    """Path of `corpus.toml`."""

@@ -1,0 +1,319 @@
+"""A study is read whole, and everything that is wrong with it is said at once.
+
+Knows files and shapes; not the engine, nor what anything costs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from runner.core.canonical import parse_json, sha256_digest
+from runner.core.corpus import CorpusFile, CorpusLock
+from runner.core.documents import validated
+from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
+from runner.core.study import Arm, ClaudeCodeClient, Label, LabelsFile, StudyFile, Task, TaskFile, is_reserved
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from runner.ports.files import Files
+
+_PROMPT_LIMIT_BYTES = 65536
+_DEFAULT_IMAGE = "trial"
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class LoadedStudy:
+    """A study, what it was read from, and where its corpora are declared."""
+
+    study: ResolvedStudy
+    labels: ResolvedLabels | None
+    corpora: Mapping[str, CorpusSource]
+    folders: Mapping[str, Path]
+    """Folder of each corpus file."""
+    raw: Mapping[str, bytes]
+    """Bytes of every file read, by its path as the study names it."""
+
+
+@dataclass
+class _Reading:
+    """What was found so far: files read, and problems met."""
+
+    files: Files
+    root: Path
+    raw: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def complain(self, message: str, document: str, key: str = "", hint: str = "") -> None:
+        self.problems.append(Problem(message, document, key, hint))
+
+    def bytes_of(self, name: str, base: Path, document: str, key: str) -> bytes | None:
+        path = base / name
+        data = self.files.read(path)
+        if data is None:
+            self.complain(f"there is no file {path}", document, key)
+            return None
+        self.raw[self._shown(path)] = data
+        return data
+
+    def text_of(self, name: str | None, base: Path, document: str, key: str) -> str:
+        if name is None:
+            return ""
+        data = self.bytes_of(name, base, document, key)
+        if data is None:
+            return ""
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            self.complain(f"{base / name} is not UTF-8", document, key)
+            return ""
+
+    def toml_of(self, model: type[M], data: bytes, document: str) -> M | None:
+        try:
+            value = tomllib.loads(data.decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self.complain(f"not TOML: {error}", document)
+            return None
+        try:
+            return validated(model, value, document, StudyError)
+        except StudyError as error:
+            self.problems += error.problems
+        except TypeError as error:
+            self.complain(f"a value is of a type that no key takes: {error}", document)
+        return None
+
+    def _shown(self, path: Path) -> str:
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+
+def load_study(path: Path, files: Files) -> LoadedStudy:
+    """The study at `path`, with every file that it names.
+
+    Raises:
+        StudyError: with every problem of the study, its task files, labels and corpus files.
+    """
+    reading = _Reading(files, path.parent)
+    document = str(path)
+    data = files.read(path)
+    if data is None:
+        raise StudyError("there is no such study", document=document)
+    reading.raw[path.name] = data
+    declared = reading.toml_of(StudyFile, data, document)
+    if declared is None:
+        raise StudyError.of(reading.problems)
+    tasks = _tasks(reading, declared, document)
+    labels = _labels(reading, declared, document)
+    corpora = _corpora(reading, declared, document)
+    _check_names(reading, declared, document)
+    _check_references(reading, declared, tasks, document)
+    _check_labels(reading, tasks, labels, declared.labels or "")
+    resolved_arms = _arms(reading, declared, document)
+    instructions = ""
+    if isinstance(declared.client, ClaudeCodeClient):
+        instructions = reading.text_of(declared.client.instructions, path.parent, document, "client.instructions")
+    if reading.problems:
+        raise StudyError.of(reading.problems)
+    study = ResolvedStudy(
+        name=declared.name,
+        description=declared.description,
+        seed=declared.seed,
+        repetitions=declared.repetitions,
+        control=declared.control,
+        client=declared.client,
+        client_instructions=instructions,
+        model=declared.model,
+        limits=declared.limits,
+        schedule=declared.schedule,
+        arms=resolved_arms,
+        tasks=tuple(tasks.values()),
+        corpora={name: source.lock for name, source in sorted(corpora.items())},
+    )
+    return LoadedStudy(
+        study=study,
+        labels=ResolvedLabels(labels=labels) if declared.labels else None,
+        corpora=corpora,
+        folders={name: (path.parent / declared.corpora[name]).parent for name in corpora},
+        raw=reading.raw,
+    )
+
+
+def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, ResolvedTask]:
+    found: dict[str, ResolvedTask] = {}
+    lists: list[tuple[str, Path, Sequence[Task]]] = []
+    for index, name in enumerate(declared.task_files):
+        data = reading.bytes_of(name, reading.root, document, f"task_files[{index}]")
+        file = reading.toml_of(TaskFile, data, str(reading.root / name)) if data is not None else None
+        if file is not None:
+            lists.append((str(reading.root / name), (reading.root / name).parent, file.tasks))
+    lists.append((document, reading.root, declared.tasks))
+    for place, folder, tasks in lists:
+        for index, task in enumerate(tasks):
+            key = f"tasks[{index}]"
+            if task.id in found:
+                reading.complain(f"the id {task.id!r} is taken", place, f"{key}.id")
+            found[task.id] = ResolvedTask(
+                id=task.id,
+                corpus=task.corpus,
+                prompt=_prompt(reading, task, folder, place, key),
+                tags=task.tags,
+            )
+            if task.corpus not in declared.corpora:
+                reading.complain(f"{task.corpus!r} is not a key of [corpora]", place, f"{key}.corpus")
+    if not found:
+        reading.complain("a study needs at least one task", document, "tasks")
+    return found
+
+
+def _prompt(reading: _Reading, task: Task, folder: Path, place: str, key: str) -> str:
+    if task.prompt is not None:
+        prompt, key = task.prompt, f"{key}.prompt"
+    else:
+        key = f"{key}.prompt_file"
+        prompt = reading.text_of(task.prompt_file, folder, place, key).rstrip("\r\n")
+    if not prompt.strip():
+        reading.complain("the prompt is blank", place, key)
+    if len(prompt.encode("utf-8")) > _PROMPT_LIMIT_BYTES:
+        reading.complain(f"the prompt is longer than {_PROMPT_LIMIT_BYTES} bytes", place, key)
+    return prompt
+
+
+def _labels(reading: _Reading, declared: StudyFile, document: str) -> tuple[Label, ...]:
+    if declared.labels is None:
+        return ()
+    data = reading.bytes_of(declared.labels, reading.root, document, "labels")
+    file = reading.toml_of(LabelsFile, data, str(reading.root / declared.labels)) if data is not None else None
+    return file.labels if file is not None else ()
+
+
+def _corpora(reading: _Reading, declared: StudyFile, document: str) -> dict[str, CorpusSource]:
+    found: dict[str, CorpusSource] = {}
+    for key, name in declared.corpora.items():
+        place = str(reading.root / name)
+        data = reading.bytes_of(name, reading.root, document, f"corpora.{key}")
+        file = reading.toml_of(CorpusFile, data, place) if data is not None else None
+        if data is None or file is None:
+            continue
+        if file.name != key:
+            reading.complain(f"the corpus calls itself {file.name!r}", document, f"corpora.{key}")
+        lock = _corpus_lock(reading, reading.root / name, place)
+        if lock is None:
+            continue
+        if lock.corpus_sha256 != sha256_digest(data):
+            reading.complain(
+                "it changed after it was frozen", place, hint="run `pairbench corpora lock` and look at the difference"
+            )
+        found[key] = CorpusSource(file=file, lock=lock, document=place)
+    return found
+
+
+def _corpus_lock(reading: _Reading, corpus: Path, place: str) -> CorpusLock | None:
+    data = reading.bytes_of("corpus.lock.json", corpus.parent, place, "corpus.lock.json")
+    if data is None:
+        return None
+    shown = str(corpus.parent / "corpus.lock.json")
+    try:
+        return CorpusLock.from_json(parse_json(data, shown), shown)
+    except EvidenceError as error:
+        reading.problems += error.problems
+        return None
+
+
+def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
+    for key, names in (
+        ("arms", [arm.name for arm in declared.arms]),
+        *((f"arms.{arm.name}.mcp_servers", [server.name for server in arm.mcp_servers]) for arm in declared.arms),
+        *(
+            (f"arms.{arm.name}.mcp_servers.{server.name}.tools", list(server.tools))
+            for arm in declared.arms
+            for server in arm.mcp_servers
+        ),
+    ):
+        for twice in sorted({name for name in names if names.count(name) > 1}):
+            reading.complain(f"the name {twice!r} stands twice", document, key)
+    if declared.control not in {arm.name for arm in declared.arms}:
+        reading.complain(f"{declared.control!r} is not the name of an arm", document, "control")
+    client = declared.client.env
+    for name in client:
+        if is_reserved(name):
+            reading.complain("the runner sets this variable itself", document, f"client.env.{name}")
+    for arm in declared.arms:
+        for name in arm.env:
+            if is_reserved(name):
+                reading.complain("the runner sets this variable itself", document, f"arms.{arm.name}.env.{name}")
+            elif name in client:
+                reading.complain("client.env sets it already", document, f"arms.{arm.name}.env.{name}")
+
+
+def _check_references(reading: _Reading, declared: StudyFile, tasks: Mapping[str, ResolvedTask], document: str) -> None:
+    used = {task.corpus for task in tasks.values()}
+    for name in declared.corpora:
+        if name not in used:
+            reading.complain("no task uses this corpus", document, f"corpora.{name}", "leave it out")
+    if isinstance(declared.client, ClaudeCodeClient):
+        return
+    for arm in declared.arms:
+        for key, given in (("mcp_servers", bool(arm.mcp_servers)), ("instructions", arm.instructions is not None)):
+            if given:
+                reading.complain(
+                    "a client of kind command takes none", document, f"arms.{arm.name}.{key}", "use env or image"
+                )
+
+
+def _check_labels(reading: _Reading, tasks: Mapping[str, ResolvedTask], labels: Sequence[Label], document: str) -> None:
+    seen: set[str] = set()
+    checks: set[str] = set()
+    for index, label in enumerate(labels):
+        key = f"labels[{index}]"
+        if label.task not in tasks:
+            reading.complain(f"{label.task!r} is not the id of a task", document, f"{key}.task")
+        if label.task in seen:
+            reading.complain(f"the task {label.task!r} is labelled twice", document, f"{key}.task")
+        seen.add(label.task)
+        for message, place in _label_faults(label, checks):
+            reading.complain(message, document, f"{key}{place}")
+        checks |= {check.id for check in label.checks}
+    secrets = [*sorted(checks), *(source.anchor for label in labels for source in label.sources)]
+    for task in tasks.values():
+        for secret in (task.id, *secrets):
+            if secret in task.prompt:
+                reading.complain(f"the prompt holds {secret!r}, which belongs to a label or an id", "tasks", task.id)
+
+
+def _label_faults(label: Label, taken: Collection[str]) -> Iterator[tuple[str, str]]:
+    if not label.sources and not label.checks:
+        yield "a label needs a source or a check", ""
+    for number, source in enumerate(label.sources):
+        if source.start >= source.end:
+            yield "start must be below end", f".sources[{number}]"
+    own: set[str] = set()
+    for number, check in enumerate(label.checks):
+        if check.id in taken or check.id in own:
+            yield f"the id {check.id!r} is taken", f".checks[{number}].id"
+        own.add(check.id)
+
+
+def _arms(reading: _Reading, declared: StudyFile, document: str) -> tuple[ResolvedArm, ...]:
+    return tuple(_arm(reading, arm, document) for arm in declared.arms)
+
+
+def _arm(reading: _Reading, arm: Arm, document: str) -> ResolvedArm:
+    return ResolvedArm(
+        name=arm.name,
+        description=arm.description,
+        image=arm.image or _DEFAULT_IMAGE,
+        instructions=reading.text_of(arm.instructions, reading.root, document, f"arms.{arm.name}.instructions"),
+        env=dict(arm.env),
+        sidecar=arm.sidecar,
+        mcp_servers=arm.mcp_servers,
+    )

@@ -1,0 +1,40 @@
+"""Files on the host: whole reads, writes that are there completely or not at all, and appends that are on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Files(Protocol):
+    """A file system. Every method raises `EnvironmentNotReady` when the disk refuses (full, forbidden, damaged)."""
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a regular file, or None when there is none."""
+
+    def write(self, path: Path, data: bytes) -> None:
+        """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
+
+    def append(self, path: Path, data: bytes) -> None:
+        """`data` stands at the file's end and was flushed to disk."""
+
+    def walk(self, folder: Path) -> Iterator[str]:
+        """Relative paths of everything below `folder` that isn't a folder, sorted, with `/`."""
+
+    def is_regular(self, path: Path) -> bool:
+        """Whether a regular file, and no link to one, stands there."""
+
+    def is_executable(self, path: Path) -> bool:
+        """Whether the file's owner may execute it."""
+
+    def remove(self, path: Path) -> None:
+        """Nothing stands at `path`, file or folder."""
+
+    def point(self, link: Path, target: str) -> None:
+        """The symbolic link `link` leads to `target`, replacing an older one at once."""
+
+    def free_bytes(self, folder: Path) -> int:
+        """Space that is left to us where `folder` is or will be."""
