@@ -1,0 +1,159 @@
+"""What tokens cost at list price: a dated table, and exact arithmetic in micro-dollars.
+
+A table holds standard rates only: surcharges for a region, a speed or a very long context are not in it, and a model
+whose rate is known to change with length is priced only below a stated bound.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from runner.core.documents import Document, Part
+from runner.core.quantities import Measured, Quantity, Unavailable
+from runner.core.rounding import rounded_quotient
+from runner.core.usage import TOKEN_CLASSES, ModelUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runner.core.canonical import Digest
+
+FIXTURE_MODEL: Final = "scripted-policy (fixture)"
+"""What a deterministic policy that plays the model is called, everywhere a model is named."""
+
+PRICE_RULE: Final = (
+    "Tokens times micro-dollars per million tokens, summed exactly over classes and models of one trial or attempt, "
+    "then rounded once to whole micro-dollars, half to even."
+)
+
+_INPUT_SIDE: Final = tuple(name for name in TOKEN_CLASSES if name != "output_tokens")
+_RELEASE_DATE = re.compile(r"-\d{8}$")
+
+
+class ListPrice(Part):
+    """Micro-dollars per million tokens of one model, by token class."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int
+    cache_write_5m_input_tokens: int
+    cache_write_1h_input_tokens: int
+
+    def microusd_per_million(self, token_class: str) -> int:
+        """The price of `token_class`, one of `TOKEN_CLASSES`."""
+        return int(getattr(self, token_class))
+
+
+class LengthLimit(Part):
+    """A model whose rate rises with length: it is priced only while a trial's input side stays below the bound."""
+
+    model: str
+    below_input_tokens: int
+    reason: str
+
+
+class PriceTable(Document):
+    """List prices as of one day."""
+
+    FORMAT: ClassVar[str] = "pairbench/prices"
+
+    currency: str
+    dated: str
+    source: str
+    rule: str
+    prices: tuple[ListPrice, ...]
+    length_limits: tuple[LengthLimit, ...]
+
+    def price_of(self, model: str) -> ListPrice | None:
+        """The price of `model`, which may carry a release date (`-20250929`); None when the table doesn't have it."""
+        names = (model, _RELEASE_DATE.sub("", model))
+        return next((price for name in names for price in self.prices if price.model == name), None)
+
+    def limit_of(self, model: str) -> LengthLimit | None:
+        """The length limit of `model`, a name as in the table; None when it has none."""
+        return next((limit for limit in self.length_limits if limit.model == model), None)
+
+
+def _dollars(model: str, *cents_of_cent: int) -> ListPrice:
+    """A price from ten-thousandths of a dollar per million tokens, in the order of `TOKEN_CLASSES`."""
+    classes = dict(zip(TOKEN_CLASSES, (value * 100 for value in cents_of_cent), strict=True))
+    return ListPrice(model=model, **classes)
+
+
+# Derived by single-counter runs of Claude Code 2.1.332 on 2026-11-29: a response that reports one token class only
+# shows what the client charges for that class. Order: input, output, cache read, cache write 5 m, cache write 1 h.
+LIST_PRICES: Final = PriceTable(
+    currency="USD",
+    dated="2026-11-29",
+    source="derived by single-counter runs of Claude Code 2.1.332",
+    rule=PRICE_RULE,
+    prices=(
+        _dollars("claude-fable-5-2", 80_000, 400_000, 2_000, 100_000, 160_000),
+        _dollars("claude-haiku-4-5", 10_000, 50_000, 1_000, 12_500, 20_000),
+        _dollars("claude-haiku-5-5", 1_000, 5_000, 100, 1_250, 2_000),
+        _dollars("claude-opus-4-5", 50_000, 250_000, 5_000, 62_500, 100_000),
+        _dollars("claude-opus-5-5", 40_000, 200_000, 2_000, 50_000, 80_000),
+        _dollars("claude-sonnet-4-5", 30_000, 150_000, 3_000, 37_500, 60_000),
+        _dollars("claude-sonnet-5-5", 20_000, 100_000, 1_000, 25_000, 40_000),
+    ),
+    length_limits=(
+        LengthLimit(
+            model="claude-haiku-5-5",
+            # The higher rate was seen at 400,000 input tokens; where it begins isn't known: the bound is a cautious
+            # quarter.
+            below_input_tokens=100_000,
+            reason="a higher rate for long contexts exists, and where it begins is not known",
+        ),
+    ),
+)
+
+
+def price_table_digest() -> Digest:
+    """The digest of the price table that this version holds."""
+    return LIST_PRICES.digest()
+
+
+def list_cost_microusd(usages: Iterable[ModelUsage], table: PriceTable, price_model: str) -> Quantity:
+    """The list price of `usages` in micro-dollars, rounded once by `PRICE_RULE`; no usage at all costs 0.
+
+    What a scripted policy used is priced as `price_model`, the model that was asked for: a fixture has no price of
+    its own. A model that the table doesn't have, or a token class that wasn't reported, makes the whole unavailable.
+    """
+    exact = 0
+    for usage in usages:
+        name = price_model if usage.model == FIXTURE_MODEL else usage.model
+        price = table.price_of(name)
+        if price is None:
+            return Unavailable(f"no list price for model {name!r} in the table of {table.dated}")
+        part = _exact_cost(usage, price)
+        if isinstance(part, Unavailable):
+            return part
+        too_long = _beyond_limit(usage, table, price)
+        if too_long is not None:
+            return too_long
+        exact += part.value
+    return Measured(rounded_quotient(exact, 1_000_000))
+
+
+def _exact_cost(usage: ModelUsage, price: ListPrice) -> Quantity:
+    cost = 0
+    for token_class in TOKEN_CLASSES:
+        match usage.tokens(token_class):
+            case Measured(tokens):
+                cost += tokens * price.microusd_per_million(token_class)
+            case Unavailable(reason):
+                return Unavailable(f"{token_class} of {usage.model} is unavailable: {reason}")
+    return Measured(cost)
+
+
+def _beyond_limit(usage: ModelUsage, table: PriceTable, price: ListPrice) -> Unavailable | None:
+    limit = table.limit_of(price.model)
+    if limit is None:
+        return None
+    tokens = [usage.tokens(name) for name in _INPUT_SIDE]
+    used = sum(quantity.value for quantity in tokens if isinstance(quantity, Measured))
+    if used < limit.below_input_tokens:
+        return None
+    return Unavailable(f"{price.model} used {used} input tokens: {limit.reason}")
