@@ -82,7 +82,7 @@ class Resolved:
 
 
 def parse_citations(answer: str) -> tuple[Citation, ...]:
-    """The citations of `answer`, each once, in order of first appearance; a range that ends before its start is none."""
+    """The citations of `answer`, each once, as they first appear; a range that ends before it begins is none."""
     found: dict[Citation, None] = {}
     for match in _PLACE.finditer(answer):
         path = _relative(match["path"])

@@ -17,34 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from runner.core.citations import CitedRange
+    from runner.core.study import CheckLabel, Label, SourceLabel
 
 # White space is spelled out: what `\s` means in a text pattern follows the Unicode tables of the Python version.
 _SPACE = re.compile("[ \t\n\r\f\v\u00a0]+")
-
-
-@dataclass(frozen=True)
-class ReferenceSource:
-    """A range of a file that answers a task (grade 2) or supports the answer (grade 1)."""
-
-    path: str
-    range: ByteRange
-    grade: int
-
-
-@dataclass(frozen=True)
-class ReferenceCheck:
-    """Wordings of one thing that an answer should mention; any of them will do."""
-
-    id: str
-    alternatives: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TaskLabels:
-    """Everything that is known of a good answer to one task."""
-
-    sources: tuple[ReferenceSource, ...]
-    checks: tuple[ReferenceCheck, ...]
 
 
 @dataclass(frozen=True)
@@ -77,30 +53,34 @@ class AnswerCounts:
     """The ids of the checks not found, in the order of the labels."""
 
 
-def count(answer: str, labels: TaskLabels, files: Mapping[str, bytes]) -> AnswerCounts:
-    """What `answer` shows of `labels`, in a workspace that holds `files`."""
+def count(answer: str, label: Label, files: Mapping[str, bytes]) -> AnswerCounts:
+    """What `answer` shows of `label`, in a workspace that holds `files`."""
     cited = resolve(parse_citations(answer), files)
-    found = [source for source in labels.sources if _is_cited(source, cited.ranges)]
-    strong = [source for source in labels.sources if source.grade == 2]
-    paths = dict.fromkeys(source.path for source in labels.sources)
+    missed = [source for source in label.sources if not any(_touches(item, source) for item in cited.ranges)]
+    paths = dict.fromkeys(source.path for source in label.sources)
     cited_paths = {item.path for item in cited.ranges}
-    held = held_checks(answer, labels.checks)
+    held = held_checks(answer, label.checks)
     return AnswerCounts(
-        sources=Count(len(found), len(labels.sources)),
-        grade_2_sources=Count(sum(source.grade == 2 for source in found), len(strong)),
+        sources=_count(label.sources, missed),
+        grade_2_sources=_count(
+            [source for source in label.sources if source.grade == 2],
+            [source for source in missed if source.grade == 2],
+        ),
         files=Count(sum(path in cited_paths for path in paths), len(paths)),
-        cited_ranges=Count(sum(_touches(item, labels.sources) for item in cited.ranges), len(cited.ranges)),
+        cited_ranges=Count(
+            sum(any(_touches(item, source) for source in label.sources) for item in cited.ranges), len(cited.ranges)
+        ),
         outside=len(cited.outside),
-        coverage=Count(len(held), len(labels.checks)),
-        missed_sources=tuple(_written(source) for source in labels.sources if source not in found),
-        missed_checks=tuple(check.id for check in labels.checks if check.id not in held),
+        coverage=Count(len(held), len(label.checks)),
+        missed_sources=tuple(f"{source.path}#bytes={source.start}-{source.end}" for source in missed),
+        missed_checks=tuple(check.id for check in label.checks if check.id not in held),
     )
 
 
-def held_checks(answer: str, checks: Sequence[ReferenceCheck]) -> tuple[str, ...]:
+def held_checks(answer: str, checks: Sequence[CheckLabel]) -> tuple[str, ...]:
     """The ids of the checks of which `answer` holds an alternative, case and runs of white space folded."""
     text = folded(answer)
-    return tuple(check.id for check in checks if any(folded(wording) in text for wording in check.alternatives))
+    return tuple(check.id for check in checks if any(folded(wording) in text for wording in check.any))
 
 
 def folded(text: str) -> str:
@@ -108,13 +88,9 @@ def folded(text: str) -> str:
     return _SPACE.sub(" ", text.casefold()).strip(" ")
 
 
-def _is_cited(source: ReferenceSource, cited: Sequence[CitedRange]) -> bool:
-    return any(item.path == source.path and item.range.overlaps(source.range) for item in cited)
+def _count(sources: Sequence[SourceLabel], missed: Sequence[SourceLabel]) -> Count:
+    return Count(len(sources) - len(missed), len(sources))
 
 
-def _touches(item: CitedRange, sources: Sequence[ReferenceSource]) -> bool:
-    return any(item.path == source.path and item.range.overlaps(source.range) for source in sources)
-
-
-def _written(source: ReferenceSource) -> str:
-    return f"{source.path}#bytes={source.range.start}-{source.range.end}"
+def _touches(item: CitedRange, source: SourceLabel) -> bool:
+    return item.path == source.path and item.range.overlaps(ByteRange(source.start, source.end))
