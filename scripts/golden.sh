@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Make every golden file again, by the script that stands beside it. Behind `make golden`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+for script in tests/golden/*/make.py; do
+    printf '%s\n' "$script" >&2
+    .venv/bin/python "$script"
+done
+git status --short tests/golden
