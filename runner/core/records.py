@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from runner.core.documents import Document, Part, QuantityField
-from runner.core.outcomes import Outcome  # noqa: TC001 - pydantic needs it at run time
-from runner.core.usage import ModelUsage  # noqa: TC001 - as above
+from runner.core.outcomes import Outcome
+from runner.core.usage import ModelUsage
 
 
 class Finding(Part):
@@ -31,8 +31,11 @@ class AttemptRecord(Part):
     outcome: Outcome
     reason: str
     observed: tuple[ModelUsage, ...]
+    """By the gateway, for requests of the client."""
     evidence: dict[str, str]
     """Name of each raw file -> its digest."""
+    observed_memory: tuple[ModelUsage, ...] = ()
+    """By the gateway, for requests that the memory itself made."""
 
 
 class Timing(Part):
