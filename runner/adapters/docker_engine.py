@@ -1,6 +1,6 @@
 """The Docker Engine API behind the engine port, through the Docker SDK's low-level client.
 
-Every call is one HTTP request on the engine's socket: no command line client, no Compose. The API version is negotiated.
+Every call is one HTTP request on the engine's socket: no command line client, no Compose. The version is negotiated.
 """
 
 from __future__ import annotations
@@ -16,14 +16,8 @@ import docker.errors
 import requests
 
 from runner.core.errors import EngineError
-from runner.ports.engine import (
-    ContainerFacts,
-    EngineInfo,
-    Entry,
-    ImageFacts,
-    MountFacts,
-    Owned,
-)
+from runner.core.evidence import ContainerFacts, MountFacts
+from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -196,11 +190,11 @@ class DockerEngine:
         with _translated("remove"), contextlib.suppress(docker.errors.NotFound):
             self._api.remove_container(container, force=True)
 
-    def inspect(self, container: str) -> ContainerFacts:
+    def inspect(self, container: str) -> Inspection:
         """What the engine says of the container now."""
         with _translated("inspect"):
             facts = self._api.inspect_container(container)
-        return _container_facts(facts)
+        return _inspection(facts)
 
     def output(self, container: str, limit_bytes: int) -> bytes:
         """What the container wrote to standard output, at most the first `limit_bytes`."""
@@ -314,30 +308,36 @@ def _says(line: bytes, event: str) -> bool:
     return isinstance(value, dict) and value.get("event") == event
 
 
-def _container_facts(facts: Mapping[str, Any]) -> ContainerFacts:
+def _inspection(facts: Mapping[str, Any]) -> Inspection:
     state, host, config = facts["State"], facts["HostConfig"], facts["Config"]
-    tmpfs = (MountFacts(path, "tmpfs", read_only=False) for path in sorted(host.get("Tmpfs") or {}))
-    mounts = (MountFacts(item["Destination"], item["Type"], read_only=not item["RW"]) for item in facts["Mounts"])
-    return ContainerFacts(
-        identity=str(facts["Id"]),
-        image_id=str(facts["Image"]),
-        running=bool(state["Running"]),
-        exit_code=int(state["ExitCode"]),
-        oom_killed=bool(state["OOMKilled"]),
-        error=str(state.get("Error") or ""),
-        started_at=str(state["StartedAt"]),
-        finished_at=str(state["FinishedAt"]),
-        network_mode=str(host["NetworkMode"]),
-        read_only=bool(host["ReadonlyRootfs"]),
-        user=str(config.get("User") or ""),
-        cap_add=tuple(host.get("CapAdd") or ()),
-        cap_drop=tuple(host.get("CapDrop") or ()),
-        security_opt=tuple(host.get("SecurityOpt") or ()),
-        memory_bytes=int(host.get("Memory") or 0),
-        pids=int(host.get("PidsLimit") or 0),
-        nano_cpus=int(host.get("NanoCpus") or 0),
+    running = bool(state["Running"])
+    tmpfs = [MountFacts(destination=path, type="tmpfs", read_only=False) for path in host.get("Tmpfs") or {}]
+    mounts = [
+        MountFacts(destination=item["Destination"], type=item["Type"], read_only=not item["RW"])
+        for item in facts["Mounts"]
+    ]
+    return Inspection(
+        facts=ContainerFacts(
+            id=str(facts["Id"]),
+            image=str(facts["Image"]),
+            network_mode=str(host["NetworkMode"]),
+            read_only=bool(host["ReadonlyRootfs"]),
+            user=str(config.get("User") or ""),
+            cap_add=tuple(host.get("CapAdd") or ()),
+            cap_drop=tuple(host.get("CapDrop") or ()),
+            security_opt=tuple(host.get("SecurityOpt") or ()),
+            memory_bytes=int(host.get("Memory") or 0),
+            pids_limit=int(host.get("PidsLimit") or 0),
+            nano_cpus=int(host.get("NanoCpus") or 0),
+            mounts=tuple(sorted((*mounts, *tmpfs), key=lambda item: item.destination)),
+            exit_code=None if running else int(state["ExitCode"]),
+            oom_killed=bool(state["OOMKilled"]),
+            error=str(state.get("Error") or ""),
+            started_at=str(state["StartedAt"]),
+            finished_at=str(state["FinishedAt"]),
+        ),
+        running=running,
         environment=tuple(config.get("Env") or ()),
-        mounts=tuple(sorted((*mounts, *tmpfs), key=lambda item: item.destination)),
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from runner.core.evidence import ContainerFacts
+
 
 @dataclass(frozen=True)
 class EngineInfo:
@@ -79,37 +81,12 @@ class ContainerSpec:
 
 
 @dataclass(frozen=True)
-class MountFacts:
-    """A mount as the engine reports it."""
+class Inspection:
+    """A container as the engine describes it now."""
 
-    destination: str
-    kind: str
-    read_only: bool
-
-
-@dataclass(frozen=True)
-class ContainerFacts:
-    """What the engine says of a container."""
-
-    identity: str
-    image_id: str
+    facts: ContainerFacts
     running: bool
-    exit_code: int
-    oom_killed: bool
-    error: str
-    started_at: str
-    finished_at: str
-    network_mode: str
-    read_only: bool
-    user: str
-    cap_add: tuple[str, ...]
-    cap_drop: tuple[str, ...]
-    security_opt: tuple[str, ...]
-    memory_bytes: int
-    pids: int
-    nano_cpus: int
     environment: tuple[str, ...]
-    mounts: tuple[MountFacts, ...]
 
 
 @dataclass(frozen=True)
@@ -182,7 +159,7 @@ class Engine(Protocol):
     def remove(self, container: str) -> None:
         """The container is gone, running or not, there or not."""
 
-    def inspect(self, container: str) -> ContainerFacts:
+    def inspect(self, container: str) -> Inspection:
         """What the engine says of the container now."""
 
     def output(self, container: str, limit_bytes: int) -> bytes:

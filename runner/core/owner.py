@@ -1,0 +1,48 @@
+"""Who made a container or a volume: labels that tell a living runner's from a dead one's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RUN: Final = "pairbench.run"
+TRIAL: Final = "pairbench.trial"
+ATTEMPT: Final = "pairbench.attempt"
+ROLE: Final = "pairbench.role"
+_HOST: Final = "pairbench.host"
+_BOOT: Final = "pairbench.boot"
+_PROCESS: Final = "pairbench.process"
+_STARTED: Final = "pairbench.process-started"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process, told apart from any other that ever had its number."""
+
+    host: str
+    boot: str
+    """Id of the host's current boot."""
+    process: int
+    started: str
+    """The process's start, in the kernel's own count."""
+
+    def labels(self, run: str) -> dict[str, str]:
+        """The labels of everything that this process makes for `run`."""
+        return {
+            RUN: run,
+            _HOST: self.host,
+            _BOOT: self.boot,
+            _PROCESS: str(self.process),
+            _STARTED: self.started,
+        }
+
+
+def owner_of(labels: Mapping[str, str]) -> Owner | None:
+    """The owner that `labels` name, or None when they name none completely."""
+    try:
+        return Owner(labels[_HOST], labels[_BOOT], int(labels[_PROCESS]), labels[_STARTED])
+    except (KeyError, ValueError):
+        return None

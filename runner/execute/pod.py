@@ -1,0 +1,311 @@
+"""The pod of one attempt: made, run, proven gone, collected, removed.
+
+Knows containers and volumes, by the contract of `docs/reference/pod.md`; not what a client says or an outcome is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from runner.core.errors import EngineError
+from runner.core.evidence import (
+    BODIES,
+    ENGINE,
+    EXCHANGES,
+    EXIT,
+    LAUNCH,
+    SIDECAR,
+    STDERR,
+    STDOUT,
+    EngineFacts,
+    OutcomeHint,
+)
+from runner.core.owner import ATTEMPT, ROLE, TRIAL
+from runner.core.tars import TreeFile, tar_of
+from runner.ports.engine import ContainerSpec, Mount, Tmpfs, TmpfsVolume
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.core.evidence import ContainerFacts
+    from runner.core.gateway import GatewayConfig
+    from runner.core.launch import PodLaunch
+    from runner.core.plan import PlannedTrial
+    from runner.core.study import Limits
+    from runner.ports.clock import Clock
+    from runner.ports.engine import Engine
+
+SUPERVISOR_ID: Final = 10001
+CLIENT_ID: Final = 10002
+SIDECAR_ID: Final = 10003
+GATEWAY_ID: Final = 10004
+
+_MIB: Final = 1 << 20
+_READY_MS: Final = 30_000
+_SEAL_MS: Final = 10_000
+# What the host grants the supervisor beyond its own deadlines before it ends the container itself.
+_HOST_SLACK_MS: Final = 10_000
+_SIDECAR_MEMORY_BYTES: Final = 1024 * _MIB
+_SIDECAR_STORAGE_BYTES: Final = 512 * _MIB
+_GATEWAY_MEMORY_BYTES: Final = 512 * _MIB
+_OWN_PIDS: Final = 64
+_SIDECAR_LOG_BYTES: Final = 16 * _MIB
+_OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
+_GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES}
+
+
+@dataclass(frozen=True)
+class PodImages:
+    """References of the images of one pod."""
+
+    gateway: str
+    sidecar: str
+    trial: str
+
+
+@dataclass(frozen=True)
+class PodOrder:
+    """Everything that one attempt's pod is made of."""
+
+    planned: PlannedTrial
+    attempt: int
+    prefix: str
+    """Begins the names of its containers and volumes."""
+    labels: Mapping[str, str]
+    images: PodImages
+    launch: PodLaunch
+    gateway: GatewayConfig
+    joins_sidecar: bool
+    workspace_volume: str
+    index_volume: str
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What an attempt left behind: raw files by name, and entries that were refused."""
+
+    files: Mapping[str, bytes]
+    refused: tuple[str, ...]
+
+
+@dataclass
+class Pod:
+    """One attempt's containers and volumes, in the order of their life: `prepare`, `run`, `collect`, `dispose`."""
+
+    engine: Engine
+    clock: Clock
+    order: PodOrder
+    hint: OutcomeHint = OutcomeHint.NONE
+    detail: str = ""
+    _began_ms: int = 0
+    _pod_ms: int | None = None
+    _gone: bool = False
+    _containers: dict[str, str] = field(default_factory=dict)
+    _volumes: list[str] = field(default_factory=list)
+    _facts: dict[str, ContainerFacts] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Gateway and sidecar are ready and the trial container is made; or `hint` says what failed."""
+        self._began_ms = self.clock.monotonic_ms()
+        try:
+            self._make_volumes()
+            if not self._start_gateway():
+                self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not say that it is ready")
+            elif not self._start_sidecar():
+                self._fail(OutcomeHint.SIDECAR_NOT_READY, "the sidecar did not say that it is ready")
+            else:
+                self._make("trial", self._trial_spec())
+        except EngineError as error:
+            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+
+    def run(self) -> None:
+        """The client ran and the trial container is proven gone; or `hint` says what failed."""
+        if self.hint is not OutcomeHint.NONE:
+            return
+        limits, trial = self.order.limits, self._containers["trial"]
+        patience_ms = 1000 * (limits.ready_s + limits.wall_s + limits.grace_s) + _HOST_SLACK_MS
+        try:
+            self.engine.start(trial)
+            if self.engine.wait(trial, patience_ms) is None:
+                self._fail(
+                    OutcomeHint.HOST_DEADLINE, "the supervisor did not end in time; the host ended the container"
+                )
+                self.engine.kill(trial)
+                self.engine.wait(trial, _HOST_SLACK_MS)
+            self._prove_gone(trial)
+        except EngineError as error:
+            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+
+    def cancel(self) -> None:
+        """The trial's end was asked for by the host."""
+        self._fail(OutcomeHint.CANCELLED, "the run was interrupted")
+        trial = self._containers.get("trial")
+        if trial is not None:
+            with contextlib.suppress(EngineError):
+                self.engine.kill(trial)
+
+    def collect(self) -> Collected:
+        """What the attempt left behind; whatever can't be read is left out, and `engine.json` says why."""
+        files: dict[str, bytes] = {LAUNCH: self.order.launch.spec.to_bytes()}
+        refused: list[str] = []
+        try:
+            self._prove_gone(self._containers.get("trial"))
+            self._read_pod(files, refused)
+            self._read_sidecar(files)
+        except EngineError as error:
+            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+        files[ENGINE] = self._engine_facts().to_bytes()
+        return Collected(files, tuple(refused))
+
+    def dispose(self) -> None:
+        """Nothing of the pod is left; raises `EngineError` when the engine keeps something."""
+        # The trial may share the sidecar's network: it goes first.
+        for role in ("trial", "sidecar", "gateway"):
+            container = self._containers.pop(role, None)
+            if container is not None:
+                self.engine.remove(container)
+        while self._volumes:
+            self.engine.remove_volume(self._volumes[-1])
+            self._volumes.pop()
+
+    def _fail(self, hint: OutcomeHint, detail: str) -> None:
+        if self.hint is OutcomeHint.NONE:
+            self.hint, self.detail = hint, detail
+
+    def _labels(self, role: str) -> dict[str, str]:
+        own = {TRIAL: self.order.planned.trial, ATTEMPT: str(self.order.attempt), ROLE: role}
+        return {**self.order.labels, **own}
+
+    def _volume(self, role: str) -> str:
+        return f"{self.order.prefix}-{role}"
+
+    def _make_volumes(self) -> None:
+        pod = TmpfsVolume(self.order.limits.pod_bytes, GATEWAY_ID, SUPERVISOR_ID, "1770")
+        for role, tmpfs in (("gateway-in", None), ("trial-in", None), ("pod", pod)):
+            name = self._volume(role)
+            self._volumes.append(name)
+            self.engine.create_volume(name, self._labels(role), tmpfs)
+
+    def _make(self, role: str, spec: ContainerSpec) -> str:
+        container = self.engine.create(spec)
+        self._containers[role] = container
+        return container
+
+    def _start_gateway(self) -> bool:
+        spec = ContainerSpec(
+            name=f"{self.order.prefix}-gateway",
+            image=self.order.images.gateway,
+            labels=self._labels("gateway"),
+            user=f"{GATEWAY_ID}:{GATEWAY_ID}",
+            groups=(SUPERVISOR_ID,),
+            memory_bytes=_GATEWAY_MEMORY_BYTES,
+            pids=_OWN_PIDS,
+            cpus=1,
+            mounts=(
+                Mount(self._volume("gateway-in"), "/in", read_only=False),
+                Mount(self._volume("trial-in"), "/trial-in", read_only=False),
+                Mount(self._volume("pod"), "/pod", read_only=False),
+            ),
+            tmpfs=(Tmpfs("/tmp", 16 * _MIB, GATEWAY_ID, GATEWAY_ID, "0700"),),  # noqa: S108 - in the container
+        )
+        gateway = self._make("gateway", spec)
+        self.engine.put_tar(gateway, "/in", tar_of({"gateway.json": TreeFile(self.order.gateway.to_bytes())}))
+        inside = {file.name: TreeFile(file.data) for file in self.order.launch.in_files()}
+        self.engine.put_tar(gateway, "/trial-in", tar_of(inside))
+        return self.engine.start_until_ready(gateway, _READY_MS)
+
+    def _start_sidecar(self) -> bool:
+        spec = ContainerSpec(
+            name=f"{self.order.prefix}-sidecar",
+            image=self.order.images.sidecar,
+            labels=self._labels("sidecar"),
+            user=f"{SIDECAR_ID}:{SIDECAR_ID}",
+            memory_bytes=_SIDECAR_MEMORY_BYTES,
+            pids=_OWN_PIDS,
+            cpus=1,
+            mounts=(Mount(self.order.index_volume, "/index", read_only=True),),
+            tmpfs=(
+                Tmpfs("/qdrant/storage", _SIDECAR_STORAGE_BYTES, SIDECAR_ID, SIDECAR_ID, "0700"),
+                Tmpfs("/tmp", 16 * _MIB, SIDECAR_ID, SIDECAR_ID, "0700"),  # noqa: S108 - in the container
+            ),
+        )
+        return self.engine.start_until_ready(self._make("sidecar", spec), _READY_MS)
+
+    def _trial_spec(self) -> ContainerSpec:
+        limits = self.order.limits
+        return ContainerSpec(
+            name=f"{self.order.prefix}-trial",
+            image=self.order.images.trial,
+            labels=self._labels("trial"),
+            user="0:0",
+            capabilities=("SETUID", "SETGID", "KILL", "SETPCAP"),
+            network_of=self._containers["sidecar"] if self.order.joins_sidecar else None,
+            memory_bytes=limits.memory_bytes,
+            pids=limits.pids,
+            cpus=limits.cpus,
+            mounts=(
+                Mount(self._volume("trial-in"), "/in", read_only=True),
+                Mount(self.order.workspace_volume, "/workspace", read_only=True),
+                Mount(self._volume("pod"), "/pod", read_only=False),
+            ),
+            tmpfs=(
+                Tmpfs("/home/agent", limits.home_bytes, CLIENT_ID, CLIENT_ID, "0700"),
+                Tmpfs("/tmp", limits.tmp_bytes, 0, 0, "1777"),  # noqa: S108 - in the container
+            ),
+        )
+
+    def _prove_gone(self, trial: str | None) -> None:
+        if self._gone or trial is None:
+            return
+        seen = self.engine.inspect(trial)
+        self._facts["trial"] = seen.facts
+        if seen.running:
+            self.engine.kill(trial)
+            self.engine.wait(trial, _HOST_SLACK_MS)
+            seen = self.engine.inspect(trial)
+            self._facts["trial"] = seen.facts
+        self._gone = not seen.running
+        if not self._gone:
+            raise EngineError("the trial container can't be ended", document=trial)
+        self._pod_ms = self.clock.monotonic_ms() - self._began_ms
+
+    def _read_pod(self, files: dict[str, bytes], refused: list[str]) -> None:
+        gateway = self._containers.get("gateway")
+        if gateway is None:
+            return
+        seen = self.engine.inspect(gateway)
+        self._facts["gateway"] = seen.facts
+        if not seen.running:
+            return
+        if not self.engine.signal_until(gateway, "SIGUSR1", "sealed", _SEAL_MS):
+            self._fail(OutcomeHint.ENGINE_ERROR, "the gateway did not seal its evidence")
+        wanted = {f"pod/out/{name}": kept for name, kept in _OUT.items()}
+        wanted |= {f"pod/gateway/{name}": kept for name, kept in _GATEWAY_OUT.items()}
+        for entry in self.engine.read_tree(gateway, "/pod", 2 * self.order.limits.pod_bytes):
+            if entry.name in wanted and entry.data is not None:
+                files[wanted[entry.name]] = entry.data
+            elif entry.kind == "other" and entry.name != "pod/run/gateway.sock":
+                refused.append(f"{entry.name}: {entry.detail}")
+            elif entry.kind == "file":
+                refused.append(f"{entry.name}: not a file that the pod's contract knows")
+
+    def _read_sidecar(self, files: dict[str, bytes]) -> None:
+        sidecar = self._containers.get("sidecar")
+        if sidecar is None:
+            return
+        self._facts["sidecar"] = self.engine.inspect(sidecar).facts
+        files[SIDECAR] = self.engine.output(sidecar, _SIDECAR_LOG_BYTES)
+
+    def _engine_facts(self) -> EngineFacts:
+        return EngineFacts(
+            gateway=self._facts.get("gateway"),
+            sidecar=self._facts.get("sidecar"),
+            trial=self._facts.get("trial"),
+            outcome_hint=self.hint,
+            detail=self.detail,
+            pod_ms=self._pod_ms,
+            gone_proven=self._gone,
+        )
