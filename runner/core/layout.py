@@ -1,0 +1,33 @@
+"""Where things lie in a run's folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LOCK: Final = "lock.json"
+PLAN: Final = "plan.json"
+LEDGER: Final = "ledger.jsonl"
+RECORDS: Final = "records.jsonl"
+SCORES: Final = "scores.jsonl"
+SUMMARY: Final = "summary.json"
+CHECKSUM: Final = "summary.json.sha256"
+REPORT: Final = "report.html"
+STUDY: Final = "inputs/study.json"
+LABELS: Final = "inputs/labels.json"
+PRICES: Final = "inputs/prices.json"
+TRIALS: Final = "trials"
+
+
+def corpus_tar(name: str) -> str:
+    """The workspace of a corpus, as its trials saw it."""
+    return f"inputs/corpora/{name}.tar"
+
+
+def raw_input(name: str) -> str:
+    """A file that the study was read from."""
+    return f"inputs/files/{name.replace('../', '_up/')}"
+
+
+def attempt_folder(trial: str, attempt: int) -> str:
+    """The raw evidence of one attempt."""
+    return f"{TRIALS}/{trial}/attempt-{attempt}"
