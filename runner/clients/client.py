@@ -1,0 +1,71 @@
+"""What every client adapter offers: a launch made from a request, and a report made from its output."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from runner.core.events import ClientReady
+    from runner.core.launch import LaunchRequest, PodLaunch
+    from runner.core.quantities import Quantity, Unavailable
+    from runner.core.records import Finding, ToolCalls
+    from runner.core.usage import ModelUsage
+
+
+class Ending(enum.StrEnum):
+    """How a client says that it ended."""
+
+    OK = "ok"
+    CLIENT_ERROR = "client_error"
+    PROVIDER_ERROR = "provider_error"
+    CAP = "cap"
+    """A limit of its own: turns, spend or output tokens."""
+    UNSAID = "unsaid"
+    """Its output holds no result although the client writes one when it ends."""
+    BY_EXIT_CODE = "by_exit_code"
+    """It writes no result; its exit code decides."""
+
+
+@dataclass(frozen=True)
+class ClientReport:
+    """What a client's own output says of one attempt; none of it is more than the client's word."""
+
+    ready: ClientReady | Unavailable
+    """Of its first start."""
+    answer: str
+    """"" when there was none."""
+    ending: Ending
+    reason: str
+    """Why it ended so; "" when it ended well."""
+    reported: tuple[ModelUsage, ...]
+    cost_microusd: Quantity
+    turns: Quantity
+    tool_calls: tuple[ToolCalls, ...]
+    """By name."""
+    models: tuple[str, ...]
+    """Every model that it says it worked with, by name."""
+    retries: int
+    denied: tuple[str, ...]
+    """Tools whose calls it refused for lack of permission, by name."""
+    corrupt_lines: int
+    findings: tuple[Finding, ...]
+
+
+class Client(Protocol):
+    """An agent program that a study can name as its `client.kind`."""
+
+    @property
+    def kind(self) -> str:
+        """The name in a study."""
+
+    def launch(self, request: LaunchRequest) -> PodLaunch:
+        """What starts the client in a pod.
+
+        Raises:
+            StudyError: the request can't be launched by this client.
+        """
+
+    def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
+        """What the client's output says; damaged lines are counted, never fatal."""

@@ -1,0 +1,29 @@
+"""Which clients there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.clients.claude_code import ClaudeCode
+from runner.clients.command import Command
+from runner.core.errors import StudyError
+
+if TYPE_CHECKING:
+    from runner.clients.client import Client
+
+_CLIENTS: Final[dict[str, Client]] = {client.kind: client for client in (ClaudeCode(), Command())}
+
+CLIENT_KINDS: Final = tuple(sorted(_CLIENTS))
+
+
+def client_of(kind: str) -> Client:
+    """The client that a study calls `kind`.
+
+    Raises:
+        StudyError: there is none.
+    """
+    if kind not in _CLIENTS:
+        raise StudyError(
+            f"no client is called {kind!r}", key="client.kind", hint=f"there are {', '.join(CLIENT_KINDS)}"
+        )
+    return _CLIENTS[kind]

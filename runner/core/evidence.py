@@ -1,0 +1,235 @@
+"""What an attempt leaves behind: the documents of the supervisor, the gateway, the sidecar and the engine, typed.
+
+The formats of the first three are fixed by `docs/reference/pod.md`; the runner's executor writes the fourth.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from runner.core.documents import Document, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.core.launch import McpServer
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Credentials(Part):
+    """Who a process is and what it may, from `/proc/<pid>/status`."""
+
+    uid: int
+    gid: int
+    cap_effective: str
+    cap_permitted: str
+    cap_inheritable: str
+    cap_bounding: str
+    no_new_privileges: int
+    seccomp: int
+
+    def is_powerless(self) -> bool:
+        """Whether the process holds no capability and can get none."""
+        sets = (self.cap_effective, self.cap_permitted, self.cap_inheritable, self.cap_bounding)
+        return self.no_new_privileges == 1 and all(set(text) <= {"0"} for text in sets)
+
+
+class KilledProcess(Part):
+    """A process that was still there when the client had ended."""
+
+    pid: int
+    comm: str
+    uid: int
+
+
+class ExitReport(Document):
+    """`exit.json`: how the supervisor saw the client end."""
+
+    FORMAT: ClassVar[str] = "pairbench/exit"
+
+    ended_by: Literal["exit", "deadline", "output_limit", "cancelled", "not_ready", "spawn_failed"]
+    detail: str
+    exit_code: int | None
+    signal: int | None
+    supervisor_started_ns: Count
+    ready_ns: Count | None
+    started_ns: Count | None
+    ended_ns: Count | None
+    finished_ns: Count | None
+    wall_ms: Count | None
+    user_cpu_ms: Count | None
+    system_cpu_ms: Count | None
+    peak_rss_bytes: Count | None
+    stdout_bytes: Count
+    stderr_bytes: Count
+    stdout_truncated: bool
+    stderr_truncated: bool
+    killed: tuple[KilledProcess, ...]
+    reaped: Count
+    supervisor: Credentials
+    client: Credentials | None
+
+
+class TokenCounts(Part):
+    """What the gateway read from an answer of the model."""
+
+    input_tokens: Count
+    output_tokens: Count
+    cache_read_input_tokens: Count
+    cache_write_5m_input_tokens: Count
+    cache_write_1h_input_tokens: Count
+
+
+class NoUsage(Part):
+    """Why the gateway read no usage."""
+
+    unavailable: str
+
+
+class Exchange(Document):
+    """One line of `exchanges.jsonl`."""
+
+    FORMAT: ClassVar[str] = "pairbench/exchange"
+
+    seq: Count
+    owner: Literal["client", "memory", "unknown"]
+    method: str
+    path: str
+    status: int | None
+    request_sha256: str
+    response_sha256: str
+    request_bytes: Count
+    response_bytes: Count
+    received_ns: Count
+    first_byte_ns: Count | None
+    last_byte_ns: Count | None
+    retry_count: int | None
+    resend_of: int | None
+    model_asked: str | None
+    model_resolved: str | None
+    stop_reason: str | None
+    streamed: bool
+    cut: bool
+    refused: str | None
+    usage: TokenCounts | NoUsage
+
+    def reached_model(self) -> bool:
+        """Whether a model was asked for an answer, so that it may have to be paid."""
+        if self.refused is not None or self.method != "POST":
+            return False
+        if self.path.partition("?")[0] not in {"/v1/messages", "/v1/responses"}:
+            return False
+        # A provider that answers with an error bills nothing, unless it says otherwise.
+        failed = self.status is not None and self.status >= 400
+        return not (failed and isinstance(self.usage, NoUsage))
+
+
+class SidecarRequest(Part):
+    """One request in the sidecar's log."""
+
+    event: Literal["request"]
+    seq: Count
+    method: str
+    path: str
+    status: int
+    received_ns: Count
+    duration_us: Count
+
+
+class MountFacts(Part):
+    """One mount of a container."""
+
+    destination: str
+    type: str
+    read_only: bool
+
+
+class ContainerFacts(Part):
+    """One container as the engine described it after its end, or just before the runner ended it."""
+
+    id: str
+    image: str
+    """The image's id."""
+    network_mode: str
+    read_only: bool
+    user: str
+    cap_add: tuple[str, ...]
+    cap_drop: tuple[str, ...]
+    security_opt: tuple[str, ...]
+    memory_bytes: int
+    pids_limit: int
+    nano_cpus: int
+    mounts: tuple[MountFacts, ...]
+    exit_code: int | None
+    """None while it runs."""
+    oom_killed: bool
+    error: str
+    started_at: str
+    """RFC 3339, as the engine says; it says 0001-01-01T00:00:00Z for never."""
+    finished_at: str
+
+
+class OutcomeHint(enum.StrEnum):
+    """What the executor knows about an attempt that no file inside the pod can say."""
+
+    NONE = ""
+    SIDECAR_NOT_READY = "sidecar_not_ready"
+    GATEWAY_NOT_READY = "gateway_not_ready"
+    ENGINE_ERROR = "engine_error"
+    HOST_DEADLINE = "host_deadline"
+    CANCELLED = "cancelled"
+
+
+class EngineFacts(Document):
+    """`engine.json`: the pod as the engine described it; null for a container that was never created."""
+
+    FORMAT: ClassVar[str] = "pairbench/engine-facts"
+
+    gateway: ContainerFacts | None
+    sidecar: ContainerFacts | None
+    trial: ContainerFacts | None
+    outcome_hint: OutcomeHint
+    detail: str
+    """One sentence for a person; "" when there is nothing to say."""
+    pod_ms: int | None
+    """From the first engine call of the attempt to the trial container proven gone."""
+    gone_proven: bool
+    """The trial container was seen to be gone before evidence was read."""
+
+
+STDOUT = "stdout.jsonl"
+STDERR = "stderr.txt"
+EXIT = "exit.json"
+EXCHANGES = "exchanges.jsonl"
+BODIES = "bodies.jsonl"
+SIDECAR = "sidecar.jsonl"
+ENGINE = "engine.json"
+LAUNCH = "launch.json"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the study and the lock say that the attempt's client should have worked with."""
+
+    client: str
+    """The client's kind."""
+    model: str
+    """The model asked for; "" when the client has none."""
+    tools: tuple[str, ...]
+    """Built-in tools that the client is to offer."""
+    mcp_servers: tuple[McpServer, ...]
+    sidecar: bool
+    """Whether the arm reaches the sidecar."""
+
+
+@dataclass(frozen=True)
+class AttemptEvidence:
+    """The raw files of one attempt by name, as they were collected, and what was expected of it."""
+
+    files: Mapping[str, bytes]
+    expectation: Expectation
