@@ -1,0 +1,149 @@
+"""What does the host want from this gateway? Reads `gateway.json`; knows nothing of sockets or models."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+FORMAT = "pairbench/gateway-config"
+VERSION = 1
+MODES = ("scripted",)
+POLICIES = (("plain-agent", 1),)
+OWNERS = ("client", "memory")
+KEYS = (
+    "format",
+    "version",
+    "mode",
+    "socket",
+    "evidence_dir",
+    "tokens",
+    "policy",
+    "seed",
+    "record_limit_bytes",
+    "request_limit",
+)
+# A path of a Unix socket has 107 bytes and a terminating zero (unix(7)).
+SOCKET_PATH_LIMIT_BYTES = 107
+
+
+class ConfigError(Exception):
+    """Carries everything that is wrong with a configuration, one problem an entry."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, repr=False)
+class Token:
+    """A secret of one trial; its text shows in no log."""
+
+    value: bytes
+
+    def __repr__(self) -> str:
+        return "Token(...)"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One attempt's gateway, as the host declared it."""
+
+    mode: str
+    socket: str
+    evidence_dir: str
+    tokens: dict[str, Token]
+    policy: str
+    policy_version: int
+    seed: str
+    record_limit_bytes: int
+    request_limit: int
+
+
+def parse_config(text: str) -> Config:
+    """The configuration in `text`.
+
+    Raises:
+        ConfigError: with all problems at once.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ConfigError([f"not JSON: {error}"]) from error
+    if not isinstance(document, dict):
+        raise ConfigError(["not a JSON object"])
+    problems = _problems(document)
+    if problems:
+        raise ConfigError(problems)
+    return Config(
+        mode=document["mode"],
+        socket=document["socket"],
+        evidence_dir=document["evidence_dir"],
+        tokens={owner: Token(document["tokens"][owner].encode()) for owner in OWNERS},
+        policy=document["policy"]["name"],
+        policy_version=document["policy"]["version"],
+        seed=document["seed"],
+        record_limit_bytes=document["record_limit_bytes"],
+        request_limit=document["request_limit"],
+    )
+
+
+def _problems(document: dict[str, Any]) -> list[str]:
+    found = [f"missing key {key}" for key in KEYS if key not in document]
+    found += [f"unknown key {key}" for key in document if key not in KEYS]
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        found.append(f"format and version must be {FORMAT} {VERSION}")
+    checks = {
+        "mode": _mode_problems,
+        "socket": _socket_problems,
+        "evidence_dir": _path_problems,
+        "tokens": _token_problems,
+        "policy": _policy_problems,
+        "seed": _text_problems,
+        "record_limit_bytes": _count_problems,
+        "request_limit": _count_problems,
+    }
+    for key, check in checks.items():
+        if key in document:
+            found += [f"{key} {problem}" for problem in check(document[key])]
+    return found
+
+
+def _mode_problems(mode: object) -> list[str]:
+    return [] if mode in MODES else [f"must be one of: {', '.join(MODES)}"]
+
+
+def _path_problems(path: object) -> list[str]:
+    is_path = isinstance(path, str) and path.startswith("/") and "\0" not in path
+    return [] if is_path else ["must be an absolute path"]
+
+
+def _socket_problems(path: object) -> list[str]:
+    if isinstance(path, str) and len(path.encode(errors="replace")) > SOCKET_PATH_LIMIT_BYTES:
+        return [f"must be at most {SOCKET_PATH_LIMIT_BYTES} bytes long"]
+    return _path_problems(path)
+
+
+def _text_problems(text: object) -> list[str]:
+    return [] if isinstance(text, str) else ["must be text"]
+
+
+def _count_problems(count: object) -> list[str]:
+    is_count = isinstance(count, int) and not isinstance(count, bool) and count > 0
+    return [] if is_count else ["must be a positive integer"]
+
+
+def _token_problems(tokens: object) -> list[str]:
+    if not isinstance(tokens, dict) or set(tokens) != set(OWNERS):
+        return [f"must have exactly the keys: {', '.join(OWNERS)}"]
+    values = list(tokens.values())
+    if not all(isinstance(token, str) and token and token.isascii() and token.isprintable() for token in values):
+        return ["must be printable ASCII text and not empty"]
+    return [] if len(set(values)) == len(values) else ["must differ from one another"]
+
+
+def _policy_problems(policy: object) -> list[str]:
+    if not isinstance(policy, dict) or set(policy) != {"name", "version"}:
+        return ["must have exactly the keys: name, version"]
+    known = [f"{name} {version}" for name, version in POLICIES]
+    return [] if f"{policy['name']} {policy['version']}" in known else [f"must be one of: {', '.join(known)}"]

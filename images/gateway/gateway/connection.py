@@ -1,0 +1,252 @@
+"""How does one connection speak HTTP/1.1? Reads requests and sends answers.
+
+Whatever a client does, it ends its own connection at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import h11
+
+from gateway.evidence import EvidenceError
+from gateway.exchange import Request
+from gateway.provider_errors import RefusedError
+
+if TYPE_CHECKING:
+    from gateway.exchange import Answer, Exchange
+    from gateway.gateway import Gateway
+
+READ_BYTES = 65536
+HEAD_LIMIT_BYTES = 65536
+# What is read and thrown away after an early refusal, so that the client reads the refusal instead of a reset.
+LINGER_BYTES = 64 * 1024 * 1024
+LINGER_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class WireLimits:
+    """What a client may ask of the wire; 32 MB is the provider's own limit of a body."""
+
+    body_bytes: int = 32 * 1024 * 1024
+    bodies_in_memory_bytes: int = 128 * 1024 * 1024
+    head_seconds: float = 30.0
+    idle_seconds: float = 600.0
+    body_stall_seconds: float = 60.0
+    write_stall_seconds: float = 60.0
+
+
+class BodyBudget:
+    """How many bytes of bodies all connections may hold at once."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Nothing is held."""
+        self._free_bytes = limit_bytes
+
+    def take(self, size_bytes: int) -> bool:
+        """So much is held, or false and nothing changes."""
+        if size_bytes > self._free_bytes:
+            return False
+        self._free_bytes -= size_bytes
+        return True
+
+    def give(self, size_bytes: int) -> None:
+        """So much is free again."""
+        self._free_bytes += size_bytes
+
+
+class ClientGoneError(Exception):
+    """The client closed its side."""
+
+
+class Connection:
+    """One client's connection: one exchange after the other."""
+
+    def __init__(
+        self,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        gateway: Gateway,
+        limits: WireLimits,
+        budget: BodyBudget,
+    ) -> None:
+        """Nothing has been read."""
+        self.busy = False
+        self._reader, self._writer = streams
+        self._gateway = gateway
+        self._limits = limits
+        self._budget = budget
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT_BYTES)
+        self._held_bytes = 0
+
+    async def serve(self) -> None:
+        """The connection has ended, and every exchange on it is recorded."""
+        try:
+            while await self._serve_one():
+                self._http.start_next_cycle()
+        except (ClientGoneError, ConnectionError, EvidenceError, h11.LocalProtocolError):
+            self._writer.transport.abort()
+        finally:
+            self._writer.close()
+
+    async def _serve_one(self) -> bool:
+        """Whether another exchange may follow."""
+        head = await self._head()
+        if head is None:
+            return False
+        self.busy = True
+        exchange = self._gateway.arrive(time.monotonic_ns(), head if isinstance(head, Request) else EMPTY)
+        try:
+            if isinstance(head, Request):
+                answer = await self._answer(exchange, head)
+            else:
+                answer = self._gateway.refuse(exchange, head)
+            await self._send(exchange, answer)
+        finally:
+            self._budget.give(self._held_bytes)
+            self._held_bytes = 0
+            self.busy = False
+        if self._http.states[h11.CLIENT] is h11.DONE and self._http.our_state is h11.DONE:
+            return True
+        await self._linger()
+        return False
+
+    async def _answer(self, exchange: Exchange, head: Request) -> Answer:
+        received = bytearray()
+        try:
+            await self._body(received)
+        except RefusedError as error:
+            exchange.request = Request(head.method, head.target, head.headers, bytes(received))
+            return self._gateway.refuse(exchange, error)
+        return await self._gateway.answer(exchange, Request(head.method, head.target, head.headers, bytes(received)))
+
+    async def _head(self) -> Request | RefusedError | None:
+        """The next request's head, what is wrong with it, or None when no more comes."""
+        begun = False
+        while True:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                return RefusedError(400, "bad_request", f"Malformed HTTP: {error}"[:200])
+            if isinstance(event, h11.Request):
+                headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in event.headers)
+                return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"")
+            if event is not h11.NEED_DATA:
+                return None
+            seconds = self._limits.head_seconds if begun else self._limits.idle_seconds
+            try:
+                data = await asyncio.wait_for(self._reader.read(READ_BYTES), seconds)
+            except TimeoutError:
+                return RefusedError(408, "bad_request", "The head of the request did not arrive.") if begun else None
+            begun = begun or bool(data)
+            self._http.receive_data(data)
+
+    async def _body(self, received: bytearray) -> None:
+        """The whole body is in `received`.
+
+        Raises:
+            RefusedError: when it is malformed, too large or too slow.
+        """
+        while True:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                raise RefusedError(400, "bad_request", f"Malformed HTTP: {error}"[:200]) from error
+            if isinstance(event, h11.EndOfMessage):
+                return
+            if isinstance(event, h11.Data):
+                self._hold(len(event.data), len(received))
+                received += event.data
+                continue
+            if self._http.they_are_waiting_for_100_continue:
+                self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
+            try:
+                data = await asyncio.wait_for(self._reader.read(READ_BYTES), self._limits.body_stall_seconds)
+            except TimeoutError as error:
+                raise RefusedError(408, "bad_request", "The body of the request did not arrive.") from error
+            self._http.receive_data(data)
+
+    def _hold(self, more_bytes: int, before_bytes: int) -> None:
+        if before_bytes + more_bytes > self._limits.body_bytes or not self._budget.take(more_bytes):
+            raise RefusedError(413, "bad_request", "Request exceeds the maximum size")
+        self._held_bytes += more_bytes
+
+    async def _send(self, exchange: Exchange, answer: Answer) -> None:
+        """The answer was sent and the exchange recorded, the record before the last byte."""
+        exchange.status, exchange.refused = answer.status, answer.refused
+        finished = False
+        try:
+            self._require_client(exchange)
+            if isinstance(answer.body, bytes):
+                last = self._whole(exchange, answer)
+            else:
+                last = await self._stream(exchange, answer)
+            finished = True
+        finally:
+            # Also when the client is gone, or this task is cancelled because the gateway ends.
+            exchange.cut = not finished
+            exchange.last_byte_ns = time.monotonic_ns()
+            exchange.first_byte_ns = exchange.first_byte_ns or exchange.last_byte_ns
+            exchange.observation = answer.observe()
+            self._gateway.record(exchange)
+        self._write(last)
+        await self._drain()
+
+    def _whole(self, exchange: Exchange, answer: Answer) -> bytes:
+        body = answer.body if isinstance(answer.body, bytes) else b""
+        data = self._head_of(answer, ("content-length", str(len(body))))
+        if exchange.request.method != "HEAD":
+            exchange.response += body
+            data += self._http.send(h11.Data(data=body)) or b""
+        exchange.first_byte_ns = time.monotonic_ns()
+        return data + (self._http.send(h11.EndOfMessage()) or b"")
+
+    async def _stream(self, exchange: Exchange, answer: Answer) -> bytes:
+        assert not isinstance(answer.body, bytes)  # noqa: S101 - narrows the type
+        pending = self._head_of(answer, ("transfer-encoding", "chunked"))
+        async for chunk in answer.body:
+            self._require_client(exchange)
+            self._write(pending + (self._http.send(h11.Data(data=chunk)) or b""))
+            pending = b""
+            exchange.first_byte_ns = exchange.first_byte_ns or time.monotonic_ns()
+            exchange.response += chunk
+            await self._drain()
+        return pending + (self._http.send(h11.EndOfMessage()) or b"")
+
+    def _head_of(self, answer: Answer, framing: tuple[str, str]) -> bytes:
+        headers = [*answer.headers, framing]
+        if self._http.their_state is not h11.DONE:
+            headers.append(("connection", "close"))
+        return self._http.send(h11.Response(status_code=answer.status, headers=headers)) or b""
+
+    def _require_client(self, exchange: Exchange) -> None:
+        """Returns while the client listens; one whose own request broke off is still told why."""
+        if self._writer.transport.is_closing() or (exchange.refused is None and self._reader.at_eof()):
+            raise ClientGoneError
+
+    def _write(self, data: bytes | None) -> None:
+        if data:
+            self._writer.write(data)
+
+    async def _drain(self) -> None:
+        try:
+            await asyncio.wait_for(self._writer.drain(), self._limits.write_stall_seconds)
+        except TimeoutError as error:
+            raise ClientGoneError from error
+
+    async def _linger(self) -> None:
+        """The client had a chance to read the answer before the connection closes."""
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+        left_bytes = LINGER_BYTES
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                while left_bytes > 0 and (data := await self._reader.read(READ_BYTES)):
+                    left_bytes -= len(data)
+        except TimeoutError:
+            return
+
+
+EMPTY = Request("", "", (), b"")

@@ -1,0 +1,101 @@
+"""What happens to a request between its arrival and its record? Admission, upstream, evidence, in that order."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from typing import TYPE_CHECKING, Protocol
+
+from gateway.exchange import Answer, Exchange, Request
+from gateway.identifiers import identifier
+from gateway.messages_request import model_asked
+from gateway.provider_errors import RefusedError, refusal_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.admission import Admission
+    from gateway.evidence import Evidence
+
+
+class Upstream(Protocol):
+    """What stands behind the gateway: a provider, a cassette, or a policy that plays the model."""
+
+    async def answer(self, request: Request, seq: int, take_model_request: Callable[[], None]) -> Answer:
+        """The answer to a request with a known token.
+
+        `take_model_request` is called once before anything is spent, and refuses.
+
+        Raises:
+            RefusedError: when the gateway has to answer in the model's place.
+        """
+
+
+def say(event: str, **fields: object) -> None:
+    """One JSON line is on standard output."""
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+class Gateway:
+    """One attempt's exchanges, from the first to the last."""
+
+    def __init__(self, admission: Admission, upstream: Upstream, evidence: Evidence, seed: str) -> None:
+        """No exchange has arrived."""
+        self.exchanges = 0
+        self._admission = admission
+        self._upstream = upstream
+        self._evidence = evidence
+        self._seed = seed
+        self._reserved: dict[int, int] = {}
+
+    def arrive(self, received_ns: int, request: Request) -> Exchange:
+        """A new exchange, the next in the order of arrival."""
+        self.exchanges += 1
+        return Exchange(seq=self.exchanges, received_ns=received_ns, request=request)
+
+    async def answer(self, exchange: Exchange, request: Request) -> Answer:
+        """What goes back for the whole request; a refusal, or a fault of ours, is an answer too."""
+        exchange.request = request
+        try:
+            self._admission.note(exchange)
+            self._admission.require_owner(exchange)
+            self._require_room(exchange, 0)
+            answer = await self._upstream.answer(request, exchange.seq, self._admission.take_model_request)
+            self._require_room(exchange, answer.body_limit_bytes)
+        except RefusedError as error:
+            return self.refuse(exchange, error)
+        except Exception:
+            print(traceback.format_exc(), file=sys.stderr, flush=True)
+            return self.refuse(exchange, RefusedError(500, "gateway_fault", "Pairbench's gateway failed."))
+        return answer
+
+    def _require_room(self, exchange: Exchange, response_limit_bytes: int) -> None:
+        self._release(exchange)
+        reserved_bytes = self._evidence.reserve(exchange.request.body, response_limit_bytes)
+        if reserved_bytes is None:
+            raise RefusedError(
+                400, "record_limit", "Pairbench refused this request: the limit of what it records is reached."
+            )
+        self._reserved[exchange.seq] = reserved_bytes
+
+    def _release(self, exchange: Exchange) -> None:
+        self._evidence.release(self._reserved.pop(exchange.seq, 0))
+
+    def refuse(self, exchange: Exchange, error: RefusedError) -> Answer:
+        """The refusal as an answer; its bodies are recorded as long as there is room."""
+        answer = refusal_answer(error, identifier("req", self._seed, exchange.seq), model_asked(exchange.request.body))
+        self._release(exchange)
+        if error.refused != "record_limit":
+            reserved_bytes = self._evidence.reserve(exchange.request.body, answer.body_limit_bytes)
+            if reserved_bytes is not None:
+                self._reserved[exchange.seq] = reserved_bytes
+        return answer
+
+    def record(self, exchange: Exchange) -> None:
+        """The exchange is in the evidence.
+
+        Raises:
+            EvidenceError: when it can't be written; nobody may then be told the answer's end.
+        """
+        self._evidence.record(exchange, self._reserved.pop(exchange.seq, None))

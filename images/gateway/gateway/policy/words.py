@@ -1,0 +1,133 @@
+"""Which words of a question are worth looking for? Identifiers and quoted phrases, then names, then long words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gateway.policy.stopwords import STOPWORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAXIMUM_TERMS = 12
+# How much a term tells, by what it is: what is spelt like code or quoted is rarest, a short word is commonest.
+IDENTIFIER_WEIGHT = 6
+NAME_WEIGHT = 4
+LONG_WORD_WEIGHT = 3
+WORD_WEIGHT = 2
+LONG_WORD_CHARACTERS = 8
+SHORTEST_WORD_CHARACTERS = 4
+
+BACKTICKED = re.compile(r"`([^`\n]{2,80})`")
+QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
+TOKEN = re.compile(r"[A-Za-z0-9_]+(?:[-.:][A-Za-z0-9_]+)*")
+CODE_LIKE = re.compile(
+    r".*(?:_|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w[.:]\w).*|[A-Z]{2,}|\d{2,}|[A-Z][\w]*(?:-[A-Z][\w]*)+"
+)
+# Names joined by dots, but no file name.
+DOTTED_NAME = re.compile(
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.(?!(?:cfg|ini|json|md|py|pyi|rst|sh|toml|txt|ya?ml)\Z)[A-Za-z_]\w*"
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word to look for: `pattern` is a regular expression that ripgrep and Python read alike."""
+
+    text: str
+    pattern: str
+    weight: int
+    exact: bool
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, 0 if self.exact else re.IGNORECASE)
+
+    def occurs_in(self, text: str) -> bool:
+        """The text holds the term."""
+        return self._regex.search(text) is not None
+
+    @cached_property
+    def _definition(self) -> re.Pattern[str]:
+        name = re.escape(self.text)
+        return re.compile(rf"^\s*(?:(?:async\s+)?def|class)\s+{name}\b|^\s*{name}\s*(?::[^=]*)?=(?!=)")
+
+    def is_defined_in(self, line: str) -> bool:
+        """The line looks like the definition of what the term names."""
+        return self.exact and self._definition.search(line) is not None
+
+
+def terms_of(question: str) -> tuple[Term, ...]:
+    """The question's terms, the most telling first; the same question gives the same terms."""
+    found: dict[str, Term] = {}
+    for term in [*_quoted_terms(question), *_code_terms(question), *_names(question), *_words(question)]:
+        found.setdefault(term.text.lower(), term)
+    return tuple(found.values())[:MAXIMUM_TERMS]
+
+
+def coverage(text: str, terms: Iterable[Term]) -> int:
+    """The weights of the terms that the text holds, each counted once."""
+    return sum(term.weight for term in terms if term.occurs_in(text))
+
+
+def _exact(text: str, weight: int) -> Term:
+    start = r"\b" if re.match(r"\w", text) else ""
+    end = r"\b" if re.search(r"\w\Z", text) else ""
+    return Term(text, start + _escaped(text) + end, weight, exact=True)
+
+
+def _escaped(text: str) -> str:
+    """`text` as a pattern; only what both engines take as special is escaped."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
+
+
+def _quoted_terms(question: str) -> Iterable[Term]:
+    for span in BACKTICKED.findall(question):
+        yield from _identifier_terms(span.strip().removesuffix("()"))
+    for phrase in QUOTED.findall(BACKTICKED.sub(" ", question)):
+        if phrase.strip():
+            yield _exact(phrase.strip(), IDENTIFIER_WEIGHT)
+
+
+def _code_terms(question: str) -> Iterable[Term]:
+    for token in TOKEN.findall(BACKTICKED.sub(" ", question)):
+        if CODE_LIKE.fullmatch(token):
+            yield from _identifier_terms(token)
+
+
+def _identifier_terms(identifier: str) -> Iterable[Term]:
+    """The identifier; of a dotted one the last name, then the others: code seldom spells `Class.method` out."""
+    if DOTTED_NAME.fullmatch(identifier):
+        *others, last = identifier.split(".")
+        yield _exact(last, IDENTIFIER_WEIGHT)
+        for part in reversed(others):
+            if len(part) >= SHORTEST_WORD_CHARACTERS and part.lower() not in STOPWORDS:
+                yield _exact(part, NAME_WEIGHT)
+    elif identifier:
+        yield _exact(identifier, IDENTIFIER_WEIGHT)
+
+
+def _names(question: str) -> Iterable[Term]:
+    """Words with a capital that don't begin a sentence."""
+    for match in re.finditer(r"[^.!?:\s] ([A-Z][a-z]{2,})\b", BACKTICKED.sub(" ", question)):
+        if match.group(1).lower() not in STOPWORDS:
+            yield _exact(match.group(1), NAME_WEIGHT)
+
+
+def _words(question: str) -> Iterable[Term]:
+    words = [word.lower() for word in re.findall(r"[A-Za-z]+", BACKTICKED.sub(" ", question))]
+    kept = [word for word in words if len(word) >= SHORTEST_WORD_CHARACTERS and word not in STOPWORDS]
+    for word in sorted(dict.fromkeys(kept), key=lambda word: -len(word)):
+        weight = LONG_WORD_WEIGHT if len(word) >= LONG_WORD_CHARACTERS else WORD_WEIGHT
+        yield Term(word, stem_pattern(word), weight, exact=False)
+
+
+def stem_pattern(word: str) -> str:
+    """A pattern for the word and its common endings: `retries` and `retry` give the same."""
+    for ending, rest in (("ies", "[iy]"), ("ied", "[iy]"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_WORD_CHARACTERS and not word.endswith("ss"):
+            return word[: -len(ending)] + rest
+    return word[:-1] + "[iy]" if word.endswith("y") else word

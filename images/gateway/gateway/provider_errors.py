@@ -1,0 +1,60 @@
+"""How does the provider say no? Error bodies in the shape that its clients understand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.evidence import encoded
+from gateway.exchange import Answer, Observation, UsageUnavailable
+
+if TYPE_CHECKING:
+    from gateway.exchange import Refusal
+
+# Status -> error type, as the provider's reference lists them.
+ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "invalid_request_error",
+    413: "request_too_large",
+    500: "api_error",
+}
+
+
+@dataclass(frozen=True)
+class RefusedError(Exception):
+    """The gateway answers in the model's place."""
+
+    status: int
+    refused: Refusal
+    message: str
+
+
+def refusal_answer(error: RefusedError, request_id: str, model_asked: str | None = None) -> Answer:
+    """An answer that clients take for the provider's final word.
+
+    `x-should-retry: false` is what the provider's SDKs obey before they look at the status: a refusal of ours doesn't
+    change when it is asked again.
+    """
+    body = encoded(
+        {
+            "type": "error",
+            "error": {"type": ERROR_TYPES[error.status], "message": error.message},
+            "request_id": request_id,
+        }
+    )
+    seen = Observation(model_asked, None, None, False, UsageUnavailable(f"refused: {error.refused}"))
+    return Answer(
+        status=error.status,
+        headers=(
+            ("content-type", "application/json"),
+            ("request-id", request_id),
+            ("x-should-retry", "false"),
+        ),
+        body=body,
+        body_limit_bytes=len(body),
+        observe=lambda: seen,
+        refused=error.refused,
+    )

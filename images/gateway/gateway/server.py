@@ -1,0 +1,109 @@
+"""Where does the gateway listen, and how does it end? Sockets and signals; what is said on them is elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+from typing import TYPE_CHECKING
+
+from gateway.connection import BodyBudget, Connection, WireLimits
+
+if TYPE_CHECKING:
+    from gateway.gateway import Gateway
+
+# The supervisor's group, as the pod's contract fixes it.
+SOCKET_GROUP = 10001
+MAXIMUM_CONNECTIONS = 128
+# How long exchanges under way may go on after the signal to end.
+GRACE_SECONDS = 2.0
+
+
+class Server:
+    """Serves a gateway on a Unix socket, and on a TCP port if one is asked for."""
+
+    def __init__(self, gateway: Gateway, limits: WireLimits) -> None:
+        """Nothing listens yet."""
+        self._gateway = gateway
+        self._limits = limits
+        self._budget = BodyBudget(limits.bodies_in_memory_bytes)
+        self._connections: dict[asyncio.Task[None], Connection] = {}
+        self._listeners: list[asyncio.Server] = []
+        self._socket_path = ""
+
+    async def listen(self, socket_path: str, tcp: tuple[str, int] | None) -> str | None:
+        """Clients can connect; returns the address of the TCP port, if there is one."""
+        _make_room(socket_path)
+        before = os.umask(0o117)
+        try:
+            self._listeners.append(await asyncio.start_unix_server(self._accept, socket_path))
+        finally:
+            os.umask(before)
+        self._socket_path = socket_path
+        _share(socket_path)
+        if tcp is None:
+            return None
+        listener = await asyncio.start_server(self._accept, *tcp)
+        self._listeners.append(listener)
+        host, port = listener.sockets[0].getsockname()[:2]
+        return f"{host}:{port}"
+
+    async def run_until_signal(self) -> None:
+        """SIGTERM or SIGINT came."""
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopped.set)
+        await stopped.wait()
+
+    async def close(self) -> None:
+        """Nothing listens, every exchange has ended and is recorded."""
+        for listener in self._listeners:
+            listener.close()
+        for task, connection in self._connections.items():
+            if not connection.busy:
+                task.cancel()
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=GRACE_SECONDS)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        with contextlib.suppress(OSError):
+            os.unlink(self._socket_path)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._connections) >= MAXIMUM_CONNECTIONS:
+            writer.transport.abort()
+            return
+        connection = Connection((reader, writer), self._gateway, self._limits, self._budget)
+        self._connections[task] = connection
+        try:
+            await connection.serve()
+        except asyncio.CancelledError:
+            # Only `close` cancels; asyncio would report it as a fault of the connection.
+            writer.transport.abort()
+        finally:
+            del self._connections[task]
+
+
+def _make_room(socket_path: str) -> None:
+    """The socket's directory exists; a socket left by a gateway that died is gone."""
+    directory = os.path.dirname(socket_path)
+    os.makedirs(directory, mode=0o750, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.lstat(socket_path).st_mode):
+            os.unlink(socket_path)
+
+
+def _share(socket_path: str) -> None:
+    """The supervisor's group may reach the socket; where this process can't give files to it, only the owner may."""
+    directory = os.path.dirname(socket_path)
+    for path, mode in ((socket_path, 0o660), (directory, 0o750)):
+        with contextlib.suppress(PermissionError):
+            os.chown(path, -1, SOCKET_GROUP)
+        with contextlib.suppress(PermissionError):
+            os.chmod(path, mode)
