@@ -123,11 +123,10 @@ def _string(file: Path, *keys: str) -> str:
 
 def fault_of(address: str, environ: Mapping[str, str]) -> str:
     """Why nothing that speaks Docker's API answers at `address`, in a few words; "" when something does."""
-    parts = urllib.parse.urlsplit(address)
-    if parts.scheme == "ssh":
+    if urllib.parse.urlsplit(address).scheme == "ssh":
         return ""  # only the Docker client can ask through ssh; whoever named such an address means it
     try:
-        connection = _connection(parts, environ)
+        connection = _connection(address, environ)
     except (OSError, ValueError) as error:
         return str(error)
     try:
@@ -154,11 +153,12 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def _connection(parts: urllib.parse.SplitResult, environ: Mapping[str, str]) -> http.client.HTTPConnection:
+def _connection(address: str, environ: Mapping[str, str]) -> http.client.HTTPConnection:
+    parts = urllib.parse.urlsplit(address)
     if parts.scheme == "unix":
         return _UnixConnection(parts.path)
     if parts.scheme not in {"tcp", "http", "https"} or not parts.hostname:
-        raise ValueError(f"not an address of a container engine: {urllib.parse.urlunsplit(parts)!r}")
+        raise ValueError(f"not an address of a container engine: {address!r}")
     if environ.get("DOCKER_TLS_VERIFY") or parts.scheme == "https":
         folder = Path(environ.get("DOCKER_CERT_PATH") or Path(environ.get("HOME", "/"), ".docker"))
         context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
