@@ -26,7 +26,7 @@ def _quantity(value: object) -> Quantity:
         raise ValueError(error.problems[0].message) from error
 
 
-QuantityField = Annotated[Any, BeforeValidator(_quantity), PlainSerializer(quantity_json)]
+QuantityField = Annotated[Any, BeforeValidator(_quantity), PlainSerializer(quantity_json, return_type=Any)]
 """A `Quantity` in a document: an integer, or `{"unavailable": reason}`."""
 
 
