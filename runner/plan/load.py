@@ -15,8 +15,9 @@ from runner.core.canonical import parse_json, sha256_digest
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.documents import validated
 from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.launch import is_reserved_variable
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
-from runner.core.study import Arm, ClaudeCodeClient, Label, LabelsFile, StudyFile, Task, TaskFile, is_reserved
+from runner.core.study import Arm, ClaudeCodeClient, Label, LabelsFile, StudyFile, Task, TaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -245,11 +246,11 @@ def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
         reading.complain(f"{declared.control!r} is not the name of an arm", document, "control")
     client = declared.client.env
     for name in client:
-        if is_reserved(name):
+        if is_reserved_variable(name):
             reading.complain("the runner sets this variable itself", document, f"client.env.{name}")
     for arm in declared.arms:
         for name in arm.env:
-            if is_reserved(name):
+            if is_reserved_variable(name):
                 reading.complain("the runner sets this variable itself", document, f"arms.{arm.name}.env.{name}")
             elif name in client:
                 reading.complain("client.env sets it already", document, f"arms.{arm.name}.env.{name}")
