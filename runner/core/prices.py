@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from runner.core.documents import Document, Part
+from runner.core.outcomes import Outcome
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import rounded_quotient
 from runner.core.usage import TOKEN_CLASSES, ModelUsage
@@ -135,6 +136,13 @@ def list_cost_microusd(usages: Iterable[ModelUsage], table: PriceTable, price_mo
             return too_long
         exact += part.value
     return Measured(rounded_quotient(exact, 1_000_000))
+
+
+def unknown_usage(outcome: Outcome, usages: tuple[ModelUsage, ...]) -> Unavailable | None:
+    """Why nothing observed, client and memory together, doesn't mean that nothing was used; None when it does."""
+    if usages or outcome not in {Outcome.EVIDENCE_INVALID, Outcome.GATEWAY_FAILED}:
+        return None
+    return Unavailable(f"no usage was observed before the end as {outcome}")
 
 
 def _exact_cost(usage: ModelUsage, price: ListPrice) -> Quantity:

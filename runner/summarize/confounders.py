@@ -1,0 +1,141 @@
+"""What a reader must know beside the contrasts: order, inert trials, findings, models and tools."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from runner.core.quantities import Measured, Unavailable
+from runner.core.records import Finding
+from runner.core.rounding import PPM, scaled_ratio
+from runner.core.summary import FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
+from runner.core.usage import TOKEN_CLASSES, class_total
+from runner.summarize.measures import MEASURES
+from runner.summarize.pairs import MeasuredPairs, measured_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.core.usage import ModelUsage
+    from runner.summarize.context import ArmFacts
+    from runner.summarize.trials import Block, Trial
+
+# The client reports dollars as a float: rounding it to micro-dollars may land one beside the exact figure.
+_COST_TOLERANCE_MICROUSD = 1
+
+
+def order_effect(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[OrderStratum, ...]:
+    """Each contrast over the blocks in which the control ran before the treatment, and over those in which after it."""
+    strata: list[OrderStratum] = []
+    for measure in MEASURES:
+        item = measured_pairs(measure, blocks, "complete_blocks")
+        for arm in arms[1:]:
+            strata += [_stratum(item, arms[0], arm, "before"), _stratum(item, arms[0], arm, "after")]
+    return tuple(strata)
+
+
+def _stratum(item: MeasuredPairs, control: str, arm: str, control_ran: Literal["before", "after"]) -> OrderStratum:
+    def ran_before(block: Block) -> bool:
+        return block.trials[control].planned.position < block.trials[arm].planned.position
+
+    pairs = [pair for pair in item.pairs if ran_before(pair.block) == (control_ran == "before")]
+    nothing = Unavailable("no block has this measure in this order")
+    totals = [sum(pair.values[name].value for pair in pairs) for name in (control, arm)]
+    return OrderStratum(
+        measure=item.measure.name,
+        arm=arm,
+        control_ran=control_ran,
+        n_blocks=len(pairs),
+        control_total=Measured(totals[0]) if pairs else nothing,
+        treatment_total=Measured(totals[1]) if pairs else nothing,
+        ratio_ppm=scaled_ratio(totals[1], totals[0], PPM, f"the total of {control} is 0") if pairs else nothing,
+    )
+
+
+def inert_trials(trials: tuple[Trial, ...], arms: tuple[ArmFacts, ...]) -> tuple[InertTrials, ...]:
+    """For each arm with a memory: its completed trials, and those among them that never called it."""
+    return tuple(_inert(arm.name, trials) for arm in arms if arm.memory)
+
+
+def _inert(arm: str, trials: tuple[Trial, ...]) -> InertTrials:
+    completed = [trial for trial in trials if trial.planned.arm == arm and trial.consequence.in_pairs]
+    inert = [trial.planned.trial for trial in completed if trial.record.memory_calls == 0]
+    return InertTrials(arm=arm, completed=len(completed), inert=len(inert), trials=tuple(inert))
+
+
+def group_findings(trials: tuple[Trial, ...]) -> tuple[FindingGroup, ...]:
+    """Findings of the records, and those that only the summary can make, by kind."""
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for trial in trials:
+        for finding in (*trial.record.findings, *_derived(trial)):
+            grouped.setdefault(finding.kind, []).append((trial.planned.trial, finding.detail))
+    return tuple(
+        FindingGroup(
+            kind=kind,
+            count=len(found),
+            trials=tuple(dict.fromkeys(trial for trial, _ in found)),
+            example=found[0][1],
+        )
+        for kind, found in sorted(grouped.items())
+    )
+
+
+def _derived(trial: Trial) -> Iterator[Finding]:
+    reported, computed = trial.record.reported_cost_microusd, trial.source.client_cost_microusd
+    if (
+        isinstance(reported, Measured)
+        and isinstance(computed, Measured)
+        and abs(reported.value - computed.value) > _COST_TOLERANCE_MICROUSD
+    ):
+        yield Finding(
+            kind="cost-disagrees",
+            detail=f"the client reports {reported.value} micro-dollars; list price gives {computed.value}",
+        )
+    last = trial.record.attempts[-1:]
+    if any(
+        (item.observed, item.observed_memory) != (trial.record.observed, trial.record.observed_memory) for item in last
+    ):
+        yield Finding(kind="attempt-usage-disagrees", detail="the last attempt's usage is not the trial's usage")
+
+
+def model_tokens(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ModelTokens, ...]:
+    """Tokens by resolved model, arm and who asked, over complete blocks."""
+    complete = [block for block in blocks if block.complete]
+    rows: list[ModelTokens] = []
+    for arm in arms:
+        records = [block.trials[arm].record for block in complete]
+        client = [usage for record in records for usage in record.observed]
+        memory = [usage for record in records for usage in record.observed_memory]
+        rows += _model_rows(arm, "client", client)
+        rows += _model_rows(arm, "memory", memory)
+    return tuple(rows)
+
+
+def _model_rows(arm: str, owner: Literal["client", "memory"], usages: list[ModelUsage]) -> Iterator[ModelTokens]:
+    for model in sorted({usage.model for usage in usages}):
+        own = tuple(usage for usage in usages if usage.model == model)
+        yield ModelTokens(
+            arm=arm,
+            owner=owner,
+            model=model,
+            requests=sum(usage.requests for usage in own),
+            **{name: class_total(own, name) for name in TOKEN_CLASSES},
+        )
+
+
+def tool_totals(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ToolTotal, ...]:
+    """Calls and errors of each tool by arm, over complete blocks."""
+    calls: Counter[tuple[str, str]] = Counter()
+    errors: Counter[tuple[str, str]] = Counter()
+    for block in blocks:
+        if not block.complete:
+            continue
+        for arm, trial in block.trials.items():
+            for tool in trial.record.tool_calls:
+                calls[arm, tool.name] += tool.calls
+                errors[arm, tool.name] += tool.errors
+    return tuple(
+        ToolTotal(arm=arm, tool=tool, calls=calls[arm, tool], errors=errors[arm, tool])
+        for arm in arms
+        for tool in sorted(name for owner, name in calls if owner == arm)
+    )

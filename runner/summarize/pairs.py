@@ -1,0 +1,97 @@
+"""Which blocks a measure may use under a treatment of failures, and what it leaves out, always from every arm alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.core.quantities import Measured, Unavailable
+from runner.core.rounding import doubled_median, rounded_quotient
+from runner.core.summary import Exclusion
+from runner.summarize.measures import counted_as_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.core.summary import Treatment
+    from runner.summarize.measures import Measure, Reading
+    from runner.summarize.trials import Block, Trial
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measured figure of one trial."""
+
+    value: int
+    out_of: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One block that has the measure in every arm."""
+
+    block: Block
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class MeasuredPairs:
+    """The blocks of one measure, and why the others aren't among them."""
+
+    measure: Measure
+    pairs: tuple[Pair, ...]
+    excluded: tuple[Exclusion, ...]
+
+    def by_task(self) -> dict[str, list[Pair]]:
+        """The pairs of each task that has any, tasks in the order of their names."""
+        grouped: dict[str, list[Pair]] = {}
+        for pair in self.pairs:
+            grouped.setdefault(pair.block.task, []).append(pair)
+        return dict(sorted(grouped.items()))
+
+    def total(self, arm: str) -> int:
+        """The sum of an arm's values."""
+        return sum(pair.values[arm].value for pair in self.pairs)
+
+    def out_of(self, arm: str) -> int:
+        """What the sum is out of: trials, or labels."""
+        return sum(pair.values[arm].out_of for pair in self.pairs)
+
+    def task_median_scaled(self, pairs: list[Pair], arm: str) -> int:
+        """The median of an arm's values in `pairs`, of one task and not empty, in units of 1/scale."""
+        scale = self.measure.scale
+        scaled = [rounded_quotient(pair.values[arm].value * scale, pair.values[arm].out_of) for pair in pairs]
+        return rounded_quotient(doubled_median(scaled), 2)
+
+
+def measured_pairs(measure: Measure, blocks: tuple[Block, ...], treatment: Treatment) -> MeasuredPairs:
+    """The blocks in which `measure` is known in every arm, under `treatment`."""
+    pairs: list[Pair] = []
+    reasons: Counter[str] = Counter()
+    for block in blocks:
+        values: dict[str, Value] = {}
+        for arm, trial in block.trials.items():
+            taken = _value(measure, trial, treatment)
+            if isinstance(taken, Unavailable):
+                reasons[f"{arm}: {taken.reason}"] += 1
+                break
+            values[arm] = taken
+        else:
+            pairs.append(Pair(block, values))
+    excluded = tuple(Exclusion(reason=reason, blocks=count) for reason, count in sorted(reasons.items()))
+    return MeasuredPairs(measure, tuple(pairs), excluded)
+
+
+def _value(measure: Measure, trial: Trial, treatment: Treatment) -> Value | Unavailable:
+    consequence = trial.consequence
+    reading: Reading = trial.readings[measure.name]
+    if not consequence.in_pairs:
+        if not (treatment == "failures_counted" and consequence.failure):
+            return Unavailable(f"ended {trial.record.outcome}")
+        reading = counted_as_failure(measure, reading)
+    match reading.value:
+        case Measured(value):
+            return Value(value, reading.out_of)
+        case Unavailable():
+            return reading.value

@@ -1,0 +1,192 @@
+"""One pure function: plan, records and scores become the summary of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.core import statistics
+from runner.core.errors import EvidenceError
+from runner.core.rounding import ROUNDING_RULE
+from runner.core.statistics import Bootstrap
+from runner.core.summary import (
+    ArmIdentity,
+    InputDigests,
+    MeasureIdentity,
+    ModelIdentity,
+    PriceIdentity,
+    Resampling,
+    StudyIdentity,
+    Summary,
+    View,
+)
+from runner.summarize.census import take_census
+from runner.summarize.checks import own_checks, own_omissions
+from runner.summarize.confounders import group_findings, inert_trials, model_tokens, order_effect, tool_totals
+from runner.summarize.measures import HEADLINE, MEASURES
+from runner.summarize.spend import spend_of_all_attempts
+from runner.summarize.trials import blocks_of, join_trials
+from runner.summarize.views import make_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runner.core.plan import Plan
+    from runner.core.records import Record, Score
+    from runner.summarize.context import ArmFacts, SummaryContext
+    from runner.summarize.trials import Trial
+
+COVERAGE: Final = "not simulated"
+
+
+def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], scores: Iterable[Score]) -> Summary:
+    """The summary of a run; the order of records and scores doesn't matter.
+
+    Raises:
+        EvidenceError: records or scores contradict the plan, one another, the price table or the kind of evidence; or
+            the arms of the context are not those of the plan.
+    """
+    arms = _arms(context, plan)
+    names = tuple(arm.name for arm in arms)
+    trials = join_trials(context, plan, records, scores)
+    blocks = blocks_of(trials, names)
+    bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
+    complete = make_view(blocks, names, "complete_blocks", bootstrap)
+    counted = make_view(blocks, names, "failures_counted", bootstrap)
+    moved = _moved(complete, counted)
+    return Summary(
+        study=_study(context, plan, len(blocks)),
+        evidence="fixture" if context.model.scripted else "measurement",
+        model=_model(context),
+        client=context.client,
+        harness=context.harness,
+        inputs=_inputs(context, plan),
+        pins=context.pins,
+        arms=tuple(_arm(arm, plan) for arm in arms),
+        differences=context.differences,
+        schedule=context.schedule,
+        prices=PriceIdentity(
+            currency=context.prices.currency,
+            dated=context.prices.dated,
+            source=context.prices.source,
+            rule=context.prices.rule,
+        ),
+        measures=_measures(),
+        headline=HEADLINE,
+        resampling=_resampling(bootstrap),
+        census=take_census(trials, blocks, names),
+        views=(complete, counted) if moved else (complete,),
+        failures_line=_failures_line(trials, moved),
+        order_effect=order_effect(blocks, names),
+        inert=inert_trials(trials, arms),
+        findings=group_findings(trials),
+        models=model_tokens(blocks, names),
+        tools=tool_totals(blocks, names),
+        spend=spend_of_all_attempts(trials, names, context.prices, context.model.asked),
+        checks=(*context.checks, *own_checks(trials, arms)),
+        not_checked=(*own_omissions(context, len(complete.contrasts)), *context.not_checked),
+    )
+
+
+def _arms(context: SummaryContext, plan: Plan) -> tuple[ArmFacts, ...]:
+    """The arms, control first, then in the order of the plan."""
+    facts = {arm.name: arm for arm in context.arms}
+    if set(facts) != set(plan.arms) or plan.control not in facts:
+        raise EvidenceError(
+            f"the lock has the arms {sorted(facts)}; the plan has {sorted(plan.arms)}, control {plan.control!r}",
+            document="plan.json",
+            key="arms",
+        )
+    treatments = [name for name in plan.arms if name != plan.control]
+    return tuple(facts[name] for name in (plan.control, *treatments))
+
+
+def _study(context: SummaryContext, plan: Plan, blocks: int) -> StudyIdentity:
+    return StudyIdentity(
+        name=plan.study,
+        description=context.description,
+        protocol_version=context.protocol_version,
+        seed=plan.seed,
+        control=plan.control,
+        tasks=len(plan.tasks),
+        repetitions=plan.repetitions,
+        blocks=blocks,
+        trials=len(plan.trials),
+    )
+
+
+def _model(context: SummaryContext) -> ModelIdentity:
+    model = context.model
+    return ModelIdentity(
+        mode=model.mode, policy=model.policy, asked=model.asked, shown=model.shown, price_model=model.asked
+    )
+
+
+def _inputs(context: SummaryContext, plan: Plan) -> InputDigests:
+    return InputDigests(
+        plan=plan.digest(),
+        lock=context.sources.lock,
+        ledger_head=context.sources.ledger_head,
+        records=context.sources.records,
+        scores=context.sources.scores,
+        price_table=context.prices.digest(),
+    )
+
+
+def _arm(arm: ArmFacts, plan: Plan) -> ArmIdentity:
+    return ArmIdentity(
+        name=arm.name,
+        role="control" if arm.name == plan.control else "treatment",
+        description=arm.description,
+        memory=arm.memory,
+    )
+
+
+def _measures() -> tuple[MeasureIdentity, ...]:
+    return tuple(
+        MeasureIdentity(
+            name=measure.name,
+            label=measure.label,
+            unit=measure.unit,
+            kind=measure.kind,
+            group=measure.group,
+            scale=measure.scale,
+        )
+        for measure in MEASURES
+    )
+
+
+def _resampling(bootstrap: Bootstrap) -> Resampling:
+    return Resampling(
+        method=statistics.METHOD,
+        generator=statistics.GENERATOR,
+        seed=bootstrap.seed,
+        resamples=bootstrap.resamples,
+        level_ppm=bootstrap.level_ppm,
+        minimum_tasks=bootstrap.minimum_tasks,
+        quantile_rule=statistics.QUANTILE_RULE,
+        rounding_rule=ROUNDING_RULE,
+        coverage=COVERAGE,
+    )
+
+
+def _moved(complete: View, counted: View) -> int:
+    """How many measures' totals, medians or contrasts differ between the two treatments of failures."""
+    totals = zip(complete.totals, counted.totals, strict=True)
+    medians = zip(complete.medians_of_medians, counted.medians_of_medians, strict=True)
+    contrasts = zip(complete.contrasts, counted.contrasts, strict=True)
+    changed = {one.measure for one, other in totals if (one.n_blocks, one.arms) != (other.n_blocks, other.arms)}
+    changed |= {one.measure for one, other in medians if one != other}
+    changed |= {one.measure for one, other in contrasts if one != other}
+    return len(changed)
+
+
+def _failures_line(trials: tuple[Trial, ...], moved: int) -> str:
+    failed = sum(trial.consequence.failure for trial in trials)
+    if not failed:
+        return "No trial failed in a way that counts against its arm: counting failures changes nothing."
+    noun = "1 trial" if failed == 1 else f"{failed} trials"
+    if not moved:
+        return f"{noun} failed; counting failures changes no figure."
+    return (
+        f"{noun} failed; counting failures changes {moved} of {len(MEASURES)} measures, shown beside complete blocks."
+    )
