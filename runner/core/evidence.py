@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
     from runner.core.launch import McpServer
 
-Count = Annotated[int, Field(ge=0)]
+# RFC 8785 section 3.2.2.3: beyond this an integer doesn't survive canonical JSON.
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+# A clock that started 105 days ago is beyond it; nanoseconds stay in raw evidence and become milliseconds in records.
+Nanoseconds = Annotated[int, Field(ge=0)]
+# Far above any context window times any number of requests, and sums of it stay exact.
+Tokens = Annotated[int, Field(ge=0, le=2**40)]
 
 
 class Credentials(Part):
@@ -56,11 +61,11 @@ class ExitReport(Document):
     detail: str
     exit_code: int | None
     signal: int | None
-    supervisor_started_ns: Count
-    ready_ns: Count | None
-    started_ns: Count | None
-    ended_ns: Count | None
-    finished_ns: Count | None
+    supervisor_started_ns: Nanoseconds
+    ready_ns: Nanoseconds | None
+    started_ns: Nanoseconds | None
+    ended_ns: Nanoseconds | None
+    finished_ns: Nanoseconds | None
     wall_ms: Count | None
     user_cpu_ms: Count | None
     system_cpu_ms: Count | None
@@ -78,11 +83,11 @@ class ExitReport(Document):
 class TokenCounts(Part):
     """What the gateway read from an answer of the model."""
 
-    input_tokens: Count
-    output_tokens: Count
-    cache_read_input_tokens: Count
-    cache_write_5m_input_tokens: Count
-    cache_write_1h_input_tokens: Count
+    input_tokens: Tokens
+    output_tokens: Tokens
+    cache_read_input_tokens: Tokens
+    cache_write_5m_input_tokens: Tokens
+    cache_write_1h_input_tokens: Tokens
 
 
 class NoUsage(Part):
@@ -105,9 +110,9 @@ class Exchange(Document):
     response_sha256: str
     request_bytes: Count
     response_bytes: Count
-    received_ns: Count
-    first_byte_ns: Count | None
-    last_byte_ns: Count | None
+    received_ns: Nanoseconds
+    first_byte_ns: Nanoseconds | None
+    last_byte_ns: Nanoseconds | None
     retry_count: int | None
     resend_of: int | None
     model_asked: str | None
@@ -137,7 +142,7 @@ class SidecarRequest(Part):
     method: str
     path: str
     status: int
-    received_ns: Count
+    received_ns: Nanoseconds
     duration_us: Count
 
 
