@@ -23,7 +23,8 @@ address() { python3 -I "$finder" "$cache"; }
 digest_of() { printf %s "$1" | sha256sum | cut -c1-12; }
 
 # A Unix socket's path has at most 107 bytes, and the longest one below is <runtime>/exec/containerd/containerd.sock.ttrpc.
-# Addresses are URLs besides, so a path with anything but plain characters moves the sockets to /run as well.
+# Addresses are URLs besides, and overlay mounts split their options at commas and colons: in a checkout whose path is long or has
+# anything but plain characters, the daemon knows plain paths below /run, its data by a bind mount.
 runtime_folder() {
     if [[ $engine =~ ^[A-Za-z0-9/._-]+$ ]] && [ "${#engine}" -le 64 ]; then
         printf '%s\n' "$engine"
@@ -111,10 +112,10 @@ end_engine() {
     mapfile -t found < <(our_processes containerd)
     if [ "${#found[@]}" -gt 0 ]; then end_processes 2 "${found[@]}"; fi
     rm -f "$engine/docker-host" "$pidfile" "$socket"
-    unmount_below "$runtime/exec"
-    unmount_below "$engine/data"
+    unmount_below "$runtime"
+    unmount_below "$engine"
     rm -rf --one-file-system "$runtime/exec"
-    if [ "$runtime" != "$engine" ]; then rmdir "$runtime" 2>/dev/null || true; fi
+    if [ "$runtime" != "$engine" ]; then rmdir "$runtime/data" "$runtime" 2>/dev/null || true; fi
 }
 
 # ------------------------------------------------------------------------------------------------------- installing one
@@ -194,8 +195,9 @@ start_daemon() {
     local pid waited=0
     end_engine
     mount_cgroups
-    mkdir -p "$engine/data" "$runtime"
+    mkdir -p "$engine/data" "$runtime/data"
     chmod 711 "$runtime"
+    if [ "$runtime" != "$engine" ]; then mount --bind "$engine/data" "$runtime/data"; fi
     if [ -e "$log" ]; then mv "$log" "$log.1"; fi
     (
         # Whoever waits for an inherited descriptor to close (make, a CI step, the lock) would wait for the daemon.
@@ -204,7 +206,7 @@ start_daemon() {
             if [ "$descriptor" -gt 2 ]; then eval "exec $descriptor>&-"; fi
         done
         cd /
-        exec setsid dockerd --host "unix://$socket" --data-root "$engine/data" --exec-root "$runtime/exec" \
+        exec setsid dockerd --host "unix://$socket" --data-root "$runtime/data" --exec-root "$runtime/exec" \
             --pidfile "$pidfile" --containerd-namespace "$namespace" --containerd-plugins-namespace "$namespace-plugins" \
             --bridge none --iptables=false --ip6tables=false --shutdown-timeout 5 </dev/null >"$log" 2>&1
     ) &

@@ -11,6 +11,7 @@ for name in chromium chromium-browser google-chrome; do
         break
     fi
 done
+if [ "$(id -u)" -eq 0 ] && command -v dockerd >/dev/null; then required+=(--require daemon); fi
 environment=$(.venv/bin/pairbench images list --json | .venv/bin/python scripts/images_env.py)
 eval "$environment"
 exec .venv/bin/python -m pytest "${required[@]}" "$@"

@@ -1,8 +1,8 @@
 """What every test may ask for: the container engine, a network whose ports are published, Chromium.
 
-A test that needs one of them carries its marker (`docker`, `chromium`) and is skipped where it is missing. `--require NAME`
-says that it is there: then any skip of such a test is a failure. A session that used the engine ends by proving that no
-container, volume or network with a label of ours is left.
+A test that needs one of them carries its marker (`docker`, `chromium`, or `daemon` for root and an installed dockerd)
+and is skipped where it is missing. `--require NAME` says that it is there: then any skip of such a test is a failure.
+A session that used the engine ends by proving that no container, volume or network with a label of ours is left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / ".cache"
-NEEDS: Final = ("docker", "chromium")
+NEEDS: Final = ("docker", "chromium", "daemon")
 LABEL_PREFIX: Final = "pairbench."
 CHROMIUM_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 VANISH_S: Final = 20.0
@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "daemon: starts a container engine: needs root and dockerd")
     # The reaper image of testcontainers can't be pulled everywhere; fixtures and the check at the end do its work.
     os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
     address = find_engine_address(os.environ, CACHE)
@@ -56,7 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["DOCKER_HOST"] = address
         config.stash[ADDRESS] = address
     chromium = next((name for name in CHROMIUM_NAMES if shutil.which(name)), "")
-    config.stash[FAULTS] = {"docker": fault, "chromium": "" if chromium else "no Chromium: run `make chromium`"}
+    can_start = os.geteuid() == 0 and shutil.which("dockerd")
+    config.stash[FAULTS] = {
+        "docker": fault,
+        "chromium": "" if chromium else "no Chromium: run `make chromium`",
+        "daemon": "" if can_start else "only root can start a daemon, and dockerd must be installed",
+    }
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
