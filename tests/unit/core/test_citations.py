@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.core.citations import ByteRange, Citation, CitedRange, Lines, Resolved, byte_range, parse_citations, resolve
 
@@ -133,3 +135,20 @@ def test_ranges_overlap_when_they_share_a_byte(other: ByteRange, expected: bool)
 def test_a_flood_without_spaces_is_read_in_linear_time(answer: str) -> None:
     """An answer can be hostile; quadratic search of these would take hours, and the suite would hang."""
     assert parse_citations(answer) == ()
+
+
+@given(
+    path=st.from_regex(r"[A-Za-z0-9_./-]{1,40}", fullmatch=True).filter(
+        lambda path: not path.startswith(("./", "/workspace/"))
+    ),
+    first=st.integers(1, 10**9 - 1),
+    more=st.integers(0, 1000),
+    around=st.sampled_from(["{}", "- {}\n", "`{}`", "({})", "see {}, and", '"{}"', "**{}**"]),
+)
+def test_a_citation_that_is_written_is_read_again(path: str, first: int, more: int, around: str) -> None:
+    """Reading undoes writing, for lines and for bytes, whatever stands around them."""
+    last = min(first + more, 10**9 - 1)
+    assert parse_citations(around.format(f"{path}:{first}-{last}")) == (Citation(path, Lines(first, last)),)
+    assert parse_citations(around.format(f"{path}#bytes={first - 1}-{last}")) == (
+        Citation(path, ByteRange(first - 1, last)),
+    )

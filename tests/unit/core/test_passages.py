@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.core.passages import LINES_1, Passage, Splitter, passages_jsonl, skipped, split, tree_digest
 
@@ -180,3 +182,35 @@ def test_a_megabyte_on_one_line_is_split_without_losing_a_byte() -> None:
     found = split({"big.txt": b"x" * 1_000_000})
     assert len(found) == 625
     assert sum(len(passage.text) for passage in found) == 1_000_000
+
+
+TEXTS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["", " ", "\r", "\t#", "# a", "## b", "```", "def f(x):", "    class A:", "    @b", "\f", "ä" * 90]
+        ),
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=80),
+    ),
+    max_size=60,
+).map("\n".join)
+
+
+@given(
+    text=TEXTS,
+    name=st.sampled_from(["a.py", "a.md", "a"]),
+    sizes=st.tuples(st.integers(4, 90), st.integers(0, 90)),
+)
+def test_any_text_is_held_line_by_line_in_bounded_passages_that_do_not_overlap(
+    text: str, name: str, sizes: tuple[int, int]
+) -> None:
+    """Whatever a file holds: exact bytes, in order, nothing left out but blank lines, none too long, one-line titles."""
+    data = text.encode()
+    splitter = Splitter(target_bytes=sizes[0], max_bytes=sum(sizes))
+    position = 0
+    for passage in split({name: data}, splitter):
+        assert data[position : passage.start].strip() == b""
+        assert data[passage.start : passage.end].decode() == passage.text
+        assert 0 < passage.end - passage.start <= splitter.max_bytes
+        assert len(passage.title.splitlines()) == 1
+        position = passage.end
+    assert data[position:].strip() == b""
