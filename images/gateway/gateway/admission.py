@@ -6,7 +6,7 @@ import hmac
 from typing import TYPE_CHECKING
 
 from gateway.exchange import Exchange, Owner, Request, digest
-from gateway.provider_errors import RefusedError
+from gateway.provider_errors import LIMIT_STATUS, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Admission:
         """
         if self._model_requests >= self._request_limit:
             raise RefusedError(
-                400,
+                LIMIT_STATUS,
                 "request_limit",
                 f"Pairbench refused this request: the limit of {self._request_limit} model requests is reached.",
             )

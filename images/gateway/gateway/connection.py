@@ -187,8 +187,10 @@ class Connection:
         finally:
             # Also when the client is gone, or this task is cancelled because the gateway ends.
             exchange.cut = not finished
-            exchange.last_byte_ns = time.monotonic_ns()
-            exchange.first_byte_ns = exchange.first_byte_ns or exchange.last_byte_ns
+            if exchange.first_byte_ns is None:
+                exchange.status = None
+            else:
+                exchange.last_byte_ns = time.monotonic_ns()
             exchange.observation = answer.observe()
             self._gateway.record(exchange)
         self._write(last)

@@ -96,11 +96,11 @@ class Exchange:
     request: Request
     owner: Owner = "unknown"
     resend_of: int | None = None
-    status: int = 0
+    status: int | None = None
     refused: Refusal | None = None
     observation: Observation | None = None
-    first_byte_ns: int = 0
-    last_byte_ns: int = 0
+    first_byte_ns: int | None = None
+    last_byte_ns: int | None = None
     cut: bool = False
     response: bytearray = field(default_factory=bytearray)
 

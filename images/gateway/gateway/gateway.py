@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from gateway.exchange import Answer, Exchange, Request
 from gateway.identifiers import identifier
 from gateway.messages_request import model_asked
-from gateway.provider_errors import RefusedError, refusal_answer
+from gateway.provider_errors import LIMIT_STATUS, RefusedError, refusal_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class Gateway:
         reserved_bytes = self._evidence.reserve(exchange.request.body, response_limit_bytes)
         if reserved_bytes is None:
             raise RefusedError(
-                400, "record_limit", "Pairbench refused this request: the limit of what it records is reached."
+                LIMIT_STATUS, "record_limit", "Pairbench refused this request: the limit of what it records is reached."
             )
         self._reserved[exchange.seq] = reserved_bytes
 

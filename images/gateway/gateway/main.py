@@ -1,4 +1,7 @@
-"""Starts the gateway: `python3 main.py CONFIG [--tcp HOST:PORT]`, ready when it says so, ended by SIGTERM.
+"""Starts the gateway: `python3 main.py CONFIG [--tcp HOST:PORT]`, ready when it says so.
+
+SIGUSR1 seals the evidence and says `sealed`: nothing is answered or written any more, and the process holds the volume
+until SIGTERM ends it. SIGTERM alone does both.
 
 Exit codes: 0 ended as asked, 2 the configuration is wrong, 3 it can't start, 4 evidence was lost.
 """
@@ -22,7 +25,7 @@ from gateway.connection import WireLimits
 from gateway.evidence import Evidence, EvidenceError
 from gateway.gateway import Gateway, say
 from gateway.scripted import MODEL, ScriptedUpstream
-from gateway.server import Server
+from gateway.server import Server, Signals
 from gateway.usage import RULE
 
 USAGE = "usage: main.py CONFIG [--tcp HOST:PORT]"
@@ -67,6 +70,7 @@ async def serve(config: Config, evidence: Evidence, tcp: tuple[str, int] | None)
     admission = Admission(config.tokens, config.request_limit)
     gateway = Gateway(admission, ScriptedUpstream(config.seed), evidence, config.seed)
     server = Server(gateway, WireLimits())
+    signals = Signals()
     address = await server.listen(config.socket, tcp)
     # What start-up made lives as long as the process.
     gc.freeze()
@@ -80,10 +84,20 @@ async def serve(config: Config, evidence: Evidence, tcp: tuple[str, int] | None)
         policy=policy,
         usage_rule=RULE,
     )
-    await server.run_until_signal()
+    await signals.any()
     await server.close()
     evidence.close()
-    say("stopped", exchanges=gateway.exchanges, unrecorded=evidence.unrecorded, record_limit_reached=evidence.full)
+    totals = {
+        "exchanges": gateway.exchanges,
+        "unrecorded": evidence.unrecorded,
+        "record_limit_reached": evidence.full,
+        "evidence_lost": evidence.broken,
+    }
+    if not signals.ended:
+        # The evidence lies in memory that lives as long as a container holds it: wait until the host has it.
+        say("sealed", **totals)
+        await signals.end()
+    say("stopped", **totals)
     return 4 if evidence.broken else 0
 
 

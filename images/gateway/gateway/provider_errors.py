@@ -11,11 +11,14 @@ from gateway.exchange import Answer, Observation, UsageUnavailable
 if TYPE_CHECKING:
     from gateway.exchange import Refusal
 
+# A limit of ours is a `billing_error`: Claude Code 2.1.332 shows its message and stops after one request, while it
+# sends a request that got 400, 404 or 422 up to three times (measured 2026-11-29).
+LIMIT_STATUS = 402
 # Status -> error type, as the provider's reference lists them.
 ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
-    403: "permission_error",
+    402: "billing_error",
     404: "not_found_error",
     408: "invalid_request_error",
     413: "request_too_large",

@@ -21,6 +21,36 @@ MAXIMUM_CONNECTIONS = 128
 GRACE_SECONDS = 2.0
 
 
+class Signals:
+    """Remembers which signals came: `seal` for SIGUSR1, `end` for SIGTERM and SIGINT."""
+
+    def __init__(self) -> None:
+        """The running loop handles the signals."""
+        self._ended = asyncio.Event()
+        self._any = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, self._any.set)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end)
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._any.set()
+
+    @property
+    def ended(self) -> bool:
+        """The process was asked to end."""
+        return self._ended.is_set()
+
+    async def any(self) -> None:
+        """The process was asked to seal its evidence, or to end."""
+        await self._any.wait()
+
+    async def end(self) -> None:
+        """The process was asked to end."""
+        await self._ended.wait()
+
+
 class Server:
     """Serves a gateway on a Unix socket, and on a TCP port if one is asked for."""
 
@@ -49,14 +79,6 @@ class Server:
         self._listeners.append(listener)
         host, port = listener.sockets[0].getsockname()[:2]
         return f"{host}:{port}"
-
-    async def run_until_signal(self) -> None:
-        """SIGTERM or SIGINT came."""
-        stopped = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stopped.set)
-        await stopped.wait()
 
     async def close(self) -> None:
         """Nothing listens, every exchange has ended and is recorded."""

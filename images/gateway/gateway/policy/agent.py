@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.policy.answer import Excerpt, answer_text, best_block, chosen
 from gateway.policy.findings import Line, grep_hits, memory_text, passages, read_lines
 from gateway.policy.search import Place, places
-from gateway.policy.words import Term, coverage, terms_of
+from gateway.policy.words import Term, coverage, terms_of, weighed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +23,10 @@ GREP_LINES = 60
 READ_LINES = 60
 LINES_BEFORE = 8
 PASSAGES_ASKED = 5
+# The memory's order counts as much as a word: so much for its first passage, one less for each that follows.
+FIRST_PASSAGE_BONUS = 3
+# Words that aren't spelt like code or names are looked for together, so many at a time.
+WORDS_TOGETHER = 3
 # So many of the question's terms close together, or all of them, or the definition of the most telling one, and no
 # further search is needed.
 ENOUGH_TERMS = 3
@@ -50,7 +54,7 @@ def final(text: str) -> Turn:
 
 
 def decide(view: View) -> Turn:
-    """The next turn; a conversation of N steps has at most N = 7 calls before its answer."""
+    """The next turn; a conversation has at most seven calls before its answer."""
     if not view.question:
         return final("There is no question in this conversation.")
     terms = terms_of(view.question)
@@ -61,6 +65,7 @@ def decide(view: View) -> Turn:
         recalled = chosen(_recalled(view.steps_with(memory), memory, terms), terms)
         if recalled:
             return final(answer_text(recalled, terms))
+    terms = weighed(terms, [hit.text for hit in _hits(view)])
     return _search(view, terms) or _read(view, terms) or final(_answer_from_workspace(view, terms))
 
 
@@ -81,17 +86,18 @@ def _recalled(steps: Sequence[Step], tool: str, terms: Sequence[Term]) -> list[E
     for step in steps:
         text = "" if step.failed else memory_text(step.result)
         found = passages(text)
-        for passage in found:
+        for place, passage in enumerate(found):
             citation = f"{passage.source}#bytes={passage.start}-{passage.end}"
-            excerpts.append(_excerpt(passage.source, citation, passage.text.split("\n"), terms))
+            bonus = max(0, FIRST_PASSAGE_BONUS - place)
+            excerpts.append(_excerpt(passage.source, citation, passage.text, terms, bonus=bonus))
         if not found:
-            excerpts.append(_excerpt(f"the answer of {tool}", f"tool:{tool}", text.split("\n"), terms))
+            excerpts.append(_excerpt(f"what {tool} returned", f"tool:{tool}", text, terms))
     return excerpts
 
 
-def _excerpt(where: str, citation: str, lines: Sequence[str], terms: Sequence[Term]) -> Excerpt:
-    block = best_block(lines, terms)
-    return Excerpt(where, citation, tuple(lines[index] for index in block))
+def _excerpt(where: str, citation: str, text: str, terms: Sequence[Term], bonus: int = 0) -> Excerpt:
+    lines = text.split("\n")
+    return Excerpt(where, citation, tuple(lines[index] for index in best_block(lines, terms)), bonus)
 
 
 def _hits(view: View) -> list[Line]:
@@ -106,20 +112,32 @@ def _search(view: View, terms: Sequence[Term]) -> Turn | None:
     if found and (found[0].defines or len(found[0].terms) >= min(ENOUGH_TERMS, len(terms))):
         return None
     patterns = {step.arguments.get("pattern") for step in tried}
-    known = {name for place in found for name in place.terms}
-    untried = [term for term in terms if term.pattern not in patterns]
-    for term in sorted(untried, key=lambda term: term.text in known):
-        arguments = {
-            "pattern": term.pattern,
-            "output_mode": "content",
-            "-n": True,
-            "-i": not term.exact,
-            "head_limit": GREP_LINES,
-        }
-        properties = view.tools[GREP]
-        allowed = {key: value for key, value in arguments.items() if key == "pattern" or key in properties}
-        return call(f"Searching the workspace for {term.text}.", GREP, allowed)
-    return None
+    untried = [group for group in _groups(terms) if _pattern(group) not in patterns]
+    if not untried:
+        return None
+    arguments = {
+        "pattern": _pattern(untried[0]),
+        "output_mode": "content",
+        "-n": True,
+        "-i": not untried[0][0].exact,
+        "head_limit": GREP_LINES,
+    }
+    properties = view.tools[GREP]
+    allowed = {key: value for key, value in arguments.items() if key == "pattern" or key in properties}
+    return call(f"Searching the workspace for {', '.join(term.text for term in untried[0])}.", GREP, allowed)
+
+
+def _groups(terms: Sequence[Term]) -> list[Sequence[Term]]:
+    """What is looked for in one search each: every exact term alone, then the words, a few together."""
+    words = [term for term in terms if not term.exact]
+    return [
+        *([term] for term in terms if term.exact),
+        *(words[start : start + WORDS_TOGETHER] for start in range(0, len(words), WORDS_TOGETHER)),
+    ]
+
+
+def _pattern(group: Sequence[Term]) -> str:
+    return "|".join(term.pattern for term in group)
 
 
 def _unread(view: View, terms: Sequence[Term]) -> list[Place]:

@@ -10,7 +10,9 @@ from gateway.policy.words import Term, coverage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-QUOTED_LINES = 14
+QUOTED_LINES = 16
+# Lines quoted before the first one that holds a term, unless that one is a definition.
+LEADING_LINES = 3
 QUOTE_CHARACTERS = 240
 # A second excerpt is quoted when it is nearly as good as the first.
 SECOND_EXCERPT_PERCENT = 60
@@ -18,11 +20,12 @@ SECOND_EXCERPT_PERCENT = 60
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines worth quoting, with the citation that leads back to them."""
+    """Lines worth quoting, with the citation that leads back to them; `bonus` is what its finder thinks of it."""
 
     where: str
     citation: str
     lines: tuple[str, ...]
+    bonus: int = 0
 
     @property
     def text(self) -> str:
@@ -38,6 +41,8 @@ def best_block(lines: Sequence[str], terms: Sequence[Term], size: int = QUOTED_L
     for start, held in enumerate(per_line):
         if not held:
             continue
+        if not defined[start]:
+            start = max(0, start - LEADING_LINES)  # noqa: PLW2901 - the block begins earlier than its first match
         end = min(len(lines), start + size)
         inside = set().union(*per_line[start:end])
         definitions = set().union(*defined[start:end])
@@ -47,12 +52,14 @@ def best_block(lines: Sequence[str], terms: Sequence[Term], size: int = QUOTED_L
             best, best_score = range(start, end), score
     while best and not lines[best[-1]].strip():
         best = best[:-1]
+    while best and not lines[best[0]].strip():
+        best = best[1:]
     return best
 
 
 def chosen(excerpts: Sequence[Excerpt], terms: Sequence[Term]) -> list[Excerpt]:
     """The best excerpt, and the next one when it is nearly as good or adds a term; none without any term."""
-    ranked = sorted(excerpts, key=lambda excerpt: -coverage(excerpt.text, terms))
+    ranked = sorted(excerpts, key=lambda excerpt: -coverage(excerpt.text, terms) - excerpt.bonus)
     ranked = [excerpt for excerpt in ranked if coverage(excerpt.text, terms)]
     if len(ranked) < 2:
         return ranked
@@ -72,9 +79,9 @@ def answer_text(excerpts: Sequence[Excerpt], terms: Sequence[Term]) -> str:
     names = ", ".join(held[:5])
     where = " and ".join(dict.fromkeys(excerpt.where for excerpt in excerpts))
     opening = (
-        f"The answer is in {where}, which speaks of {names}."
+        f"The answer is in {where}; of the question's words these stand there: {names}."
         if 2 * found >= total
-        else f"The closest that I found is in {where}, which speaks of {names} only."
+        else f"The closest that I found is in {where}; of the question's words only these stand there: {names}."
     )
     parts = [opening]
     for excerpt in excerpts:

@@ -91,7 +91,7 @@ def _steps(request: MessagesRequest) -> tuple[Step, ...]:
                 calls[block["id"]] = (block["name"], block["input"])
             elif block["type"] == "tool_result" and block["tool_use_id"] in calls:
                 name, arguments = calls[block["tool_use_id"]]
-                result = _text(block.get("content"))[:RESULT_CHARACTERS]
+                result = without_reminders(_text(block.get("content"))[:RESULT_CHARACTERS])
                 steps.append(Step(name, arguments, result, failed=block.get("is_error") is True))
     return tuple(steps)
 

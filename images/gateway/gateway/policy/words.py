@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gateway.policy.stopwords import STOPWORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MAXIMUM_TERMS = 12
 # How much a term tells, by what it is: what is spelt like code or quoted is rarest, a short word is commonest.
@@ -20,6 +20,8 @@ LONG_WORD_WEIGHT = 3
 WORD_WEIGHT = 2
 LONG_WORD_CHARACTERS = 8
 SHORTEST_WORD_CHARACTERS = 4
+# A term in so many hits tells little about where the answer stands.
+COMMON_HITS = 40
 
 BACKTICKED = re.compile(r"`([^`\n]{2,80})`")
 QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
@@ -27,6 +29,24 @@ TOKEN = re.compile(r"[A-Za-z0-9_]+(?:[-.:][A-Za-z0-9_]+)*")
 CODE_LIKE = re.compile(
     r".*(?:_|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w[.:]\w).*|[A-Z]{2,}|\d{2,}|[A-Z][\w]*(?:-[A-Z][\w]*)+"
 )
+# A name with a digit, like `utf8`: often a project's own, and then in every file.
+SHORT_NAME = re.compile(r"[a-z]{1,8}\d{1,4}")
+# Endings that are cut off before a word is looked for, and what stands for them.
+ENDINGS = (
+    ("ies", "[iy]"),
+    ("ied", "[iy]"),
+    ("y", "[iy]"),
+    ("sses", "ss"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("xes", "x"),
+    ("ing", ""),
+    ("ed", ""),
+    ("s", ""),
+    ("e", ""),
+)
+# Where a word may begin: at a word's start, or after an underscore in a name.
+WORD_START = r"(?:\b|_)"
 # Names joined by dots, but no file name.
 DOTTED_NAME = re.compile(
     r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.(?!(?:cfg|ini|json|md|py|pyi|rst|sh|toml|txt|ya?ml)\Z)[A-Za-z_]\w*"
@@ -63,9 +83,17 @@ class Term:
 def terms_of(question: str) -> tuple[Term, ...]:
     """The question's terms, the most telling first; the same question gives the same terms."""
     found: dict[str, Term] = {}
-    for term in [*_quoted_terms(question), *_code_terms(question), *_names(question), *_words(question)]:
+    exact = [*_quoted_terms(question), *_code_terms(question), *_names(question)]
+    for term in [*sorted(exact, key=lambda term: (-term.weight, -len(term.text))), *_words(question)]:
         found.setdefault(term.text.lower(), term)
     return tuple(found.values())[:MAXIMUM_TERMS]
+
+
+def weighed(terms: Sequence[Term], hits: Sequence[str]) -> tuple[Term, ...]:
+    """The terms, those that turned out to be common in the workspace made light."""
+    return tuple(
+        replace(term, weight=1) if sum(term.occurs_in(hit) for hit in hits) >= COMMON_HITS else term for term in terms
+    )
 
 
 def coverage(text: str, terms: Iterable[Term]) -> int:
@@ -94,7 +122,9 @@ def _quoted_terms(question: str) -> Iterable[Term]:
 
 def _code_terms(question: str) -> Iterable[Term]:
     for token in TOKEN.findall(BACKTICKED.sub(" ", question)):
-        if CODE_LIKE.fullmatch(token):
+        if SHORT_NAME.fullmatch(token):
+            yield _exact(token, NAME_WEIGHT)
+        elif CODE_LIKE.fullmatch(token):
             yield from _identifier_terms(token)
 
 
@@ -118,16 +148,18 @@ def _names(question: str) -> Iterable[Term]:
 
 
 def _words(question: str) -> Iterable[Term]:
-    words = [word.lower() for word in re.findall(r"[A-Za-z]+", BACKTICKED.sub(" ", question))]
+    tokens = [token for token in TOKEN.findall(BACKTICKED.sub(" ", question)) if not CODE_LIKE.fullmatch(token)]
+    words = [word.lower() for token in tokens for word in re.findall(r"[A-Za-z]+", token)]
     kept = [word for word in words if len(word) >= SHORTEST_WORD_CHARACTERS and word not in STOPWORDS]
-    for word in sorted(dict.fromkeys(kept), key=lambda word: -len(word)):
+    by_stem = {stem_pattern(word): word for word in reversed(kept)}
+    for pattern, word in sorted(by_stem.items(), key=lambda item: (-len(item[1]), kept.index(item[1]))):
         weight = LONG_WORD_WEIGHT if len(word) >= LONG_WORD_CHARACTERS else WORD_WEIGHT
-        yield Term(word, stem_pattern(word), weight, exact=False)
+        yield Term(word, WORD_START + pattern, weight, exact=False)
 
 
 def stem_pattern(word: str) -> str:
     """A pattern for the word and its common endings: `retries` and `retry` give the same."""
-    for ending, rest in (("ies", "[iy]"), ("ied", "[iy]"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+    for ending, rest in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_WORD_CHARACTERS and not word.endswith("ss"):
             return word[: -len(ending)] + rest
-    return word[:-1] + "[iy]" if word.endswith("y") else word
+    return word
