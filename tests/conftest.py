@@ -56,6 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if address and not fault:
         os.environ["DOCKER_HOST"] = address
         config.stash[ADDRESS] = address
+        if address == find_engine_address({"PAIRBENCH_ENGINE": "private"}, CACHE):
+            # The private engine shares this machine's loopback; testcontainers guesses otherwise inside a container.
+            os.environ.setdefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
     chromium = next((name for name in CHROMIUM_NAMES if shutil.which(name)), "")
     can_start = os.geteuid() == 0 and shutil.which("dockerd")
     config.stash[FAULTS] = {
