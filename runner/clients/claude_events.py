@@ -79,7 +79,7 @@ def claude_ending(result: Result) -> tuple[Ending, str]:
         case "api_error" | "prompt_too_long":
             return Ending.PROVIDER_ERROR, _provider_reason(result, message)
         case _:
-            return Ending.CLIENT_ERROR, message
+            return Ending.CLIENT_ERROR, f"{result.terminal_reason or 'error'}: {message}"
 
 
 def _provider_reason(result: Result, message: str) -> str:

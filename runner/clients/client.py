@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from runner.core.events import ClientReady
     from runner.core.launch import LaunchRequest, PodLaunch
-    from runner.core.quantities import Quantity, Unavailable
+    from runner.core.quantities import Quantity
     from runner.core.records import Finding, ToolCalls
     from runner.core.usage import ModelUsage
 
@@ -32,8 +32,8 @@ class Ending(enum.StrEnum):
 class ClientReport:
     """What a client's own output says of one attempt; none of it is more than the client's word."""
 
-    ready: ClientReady | Unavailable
-    """Of its first start."""
+    starts: tuple[ClientReady, ...]
+    """What it said at its start; more than one when it said something else later."""
     answer: str
     """"" when there was none."""
     ending: Ending

@@ -52,7 +52,7 @@ class Command:
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
         """Its answer: what it printed, without trailing white space; bytes that aren't UTF-8 are replaced."""
         return ClientReport(
-            ready=_UNSAID,
+            starts=(),
             answer=plain_text(stdout.decode("utf-8", "replace").rstrip()),
             ending=Ending.BY_EXIT_CODE,
             reason=last_words(stderr),

@@ -45,7 +45,7 @@ class EndingRule(Protocol):
 class _Seen:
     """What a stream holds, gathered in one pass."""
 
-    ready: list[ClientReady] = field(default_factory=list)
+    starts: list[ClientReady] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class _Seen:
     def take(self, event: Event) -> None:
         match event:
             case ClientReady():
-                self.ready.append(event)
+                self._take_start(event)
             case Result():
                 self.results.append(event)
                 self.denied |= {denial.call: denial.tool for denial in event.denied}
@@ -80,6 +80,10 @@ class _Seen:
             case _:
                 assert_never(event)
 
+    def _take_start(self, event: ClientReady) -> None:
+        if event not in self.starts and len(self.starts) < MAX_NAMES:
+            self.starts.append(event)
+
     def _take_call(self, event: ToolUse) -> None:
         name = event.name if event.name in self.calls or len(self.calls) < MAX_NAMES else "(other)"
         self.calls[name] += 1
@@ -93,11 +97,10 @@ def report_of(events: Iterable[Event], stderr: bytes, rule: EndingRule) -> Clien
         seen.take(event)
     last = seen.results[-1] if seen.results else None
     ending, reason = rule(last) if last else (Ending.UNSAID, last_words(stderr))
-    ready = seen.ready[0] if seen.ready else None
-    models = {ready.model} if ready else set()
+    models = {start.model for start in seen.starts}
     models |= {report.usage.model for report in last.models} if last else set()
     return ClientReport(
-        ready=ready or Unavailable("the client never said that it had started"),
+        starts=tuple(seen.starts),
         answer=last.answer if last and ending is Ending.OK else "",
         ending=ending,
         reason=short(reason),
@@ -140,27 +143,24 @@ def _cost(last: Result | None) -> Quantity:
 
 def _findings(seen: _Seen, ending: Ending) -> Iterable[Finding]:
     if seen.corrupt:
-        first = seen.corrupt[0]
-        yield _finding(
-            FindingKind.CORRUPT_EVENTS, f"{len(seen.corrupt)}, the first in line {first.line}: {first.reason}"
-        )
+        line, reason = seen.corrupt[0].line, seen.corrupt[0].reason
+        yield finding(FindingKind.CORRUPT_EVENTS, f"{len(seen.corrupt)}, the first in line {line}: {reason}")
     if len(seen.results) > 1:
-        yield _finding(FindingKind.SEVERAL_RESULTS, f"{len(seen.results)} results; the last one's usage counts")
-    for again in seen.ready[1:]:
-        if again != seen.ready[0]:
-            yield _finding(FindingKind.READY_CHANGED, f"{_start(seen.ready[0])}, later {_start(again)}")
-            break
+        yield finding(FindingKind.SEVERAL_RESULTS, f"{len(seen.results)} results; the last one's usage counts")
+    if len(seen.starts) > 1:
+        first, second = seen.starts[:2]
+        yield finding(FindingKind.READY_CHANGED, f"{_start(first)}, later {_start(second)}")
     if seen.retries:
-        yield _finding(FindingKind.CLIENT_RETRIES, f"{seen.retries} model requests were tried again")
+        yield finding(FindingKind.CLIENT_RETRIES, f"{seen.retries} model requests were tried again")
     for fallback in seen.fallbacks[:MAX_NAMES]:
-        yield _finding(FindingKind.MODEL_FALLBACK, f"{fallback.original} to {fallback.fallback}")
+        yield finding(FindingKind.MODEL_FALLBACK, f"{fallback.original} to {fallback.fallback}")
     if seen.denied:
         tools = ", ".join(sorted(set(seen.denied.values())))
-        yield _finding(FindingKind.PERMISSION_DENIED, f"{len(seen.denied)} calls of {tools}")
+        yield finding(FindingKind.PERMISSION_DENIED, f"{len(seen.denied)} calls of {tools}")
     if seen.results:
         yield from _usage_findings(seen.results[-1])
         if ending is Ending.OK and not seen.results[-1].answer.strip():
-            yield _finding(FindingKind.EMPTY_ANSWER, "the client ended well and answered nothing")
+            yield finding(FindingKind.EMPTY_ANSWER, "the client ended well and answered nothing")
 
 
 def _usage_findings(last: Result) -> Iterable[Finding]:
@@ -169,9 +169,9 @@ def _usage_findings(last: Result) -> Iterable[Finding]:
         if missing:
             reason = report.usage.tokens(missing[0])
             detail = reason.reason if isinstance(reason, Unavailable) else ""
-            yield _finding(FindingKind.USAGE_MISSING, f"{report.usage.model}: {', '.join(missing)}: {detail}")
+            yield finding(FindingKind.USAGE_MISSING, f"{report.usage.model}: {', '.join(missing)}: {detail}")
         elif isinstance(report.cost_microusd, Unavailable):
-            yield _finding(FindingKind.COST_GUESSED, f"{report.usage.model}: {report.cost_microusd.reason}")
+            yield finding(FindingKind.COST_GUESSED, f"{report.usage.model}: {report.cost_microusd.reason}")
 
 
 def _start(ready: ClientReady) -> str:
@@ -179,5 +179,6 @@ def _start(ready: ClientReady) -> str:
     return f"{ready.model} with {len(ready.tools)} tools and {servers}"
 
 
-def _finding(kind: FindingKind, detail: str) -> Finding:
+def finding(kind: FindingKind, detail: str) -> Finding:
+    """A finding whose detail is one line of bounded length."""
     return Finding(kind=kind.value, detail=short(detail))

@@ -178,6 +178,10 @@ class ContainerFacts(Part):
     """RFC 3339, as the engine says; it says 0001-01-01T00:00:00Z for never."""
     finished_at: str
 
+    def was_started(self) -> bool:
+        """Whether the container ever ran."""
+        return self.started_at != "" and not self.started_at.startswith("0001-")
+
 
 class OutcomeHint(enum.StrEnum):
     """What the executor knows about an attempt that no file inside the pod can say."""

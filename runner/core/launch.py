@@ -25,6 +25,9 @@ GATEWAY_PORT: Final = 8787
 CLIENT_ID: Final = 10002
 """User and group of the client and of whatever it starts."""
 
+MCP_PREFIX: Final = "mcp__"
+"""Begins the name of every tool of an MCP server."""
+
 LAUNCH_NAME: Final = "launch.json"
 PROMPT_NAME: Final = "prompt.txt"
 
@@ -175,7 +178,7 @@ class LaunchRequest:
 
 def mcp_tool_name(server: str, tool: str) -> str:
     """The name under which a model sees the tool of an MCP server."""
-    return f"mcp__{server}__{tool}"
+    return f"{MCP_PREFIX}{server}__{tool}"
 
 
 def session_id_of(trial: str) -> str:

@@ -1,0 +1,117 @@
+"""What a study, an arm and a task launch: the one place where declarations become a client's launch.
+
+Labels never come near it: a task here is an id, a corpus and a prompt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from runner.clients.registry import client_of
+from runner.core.errors import Problem
+from runner.core.evidence import Expectation
+from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, session_id_of
+from runner.core.launch_difference import launch_difference
+from runner.core.study import ClaudeCodeClient
+
+if TYPE_CHECKING:
+    from runner.core.launch import PodLaunch
+    from runner.core.resolved import ResolvedArm, ResolvedStudy
+
+SIDECAR_READY_URL: Final = "http://127.0.0.1:6333/readyz"
+_PLACEHOLDER: Final = "placeholder"
+_VERSION_COMMANDS: Final = {"claude-code": ("/opt/claude/claude", "--version")}
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What tells one launch of an arm from another."""
+
+    trial: str
+    prompt: str
+    client_token: str
+    memory_token: str
+
+
+ANY_OCCASION: Final = Occasion(_PLACEHOLDER, _PLACEHOLDER, "<client token>", "<memory token>")
+"""An occasion that isn't run: two arms' launches of it differ in their treatments only."""
+
+
+def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> PodLaunch:
+    """The launch of the study's client in `arm`; raises `StudyError` when it can't be started so."""
+    client, limits = study.client, study.limits
+    declared = isinstance(client, ClaudeCodeClient)
+    request = LaunchRequest(
+        prompt=occasion.prompt,
+        limits=LaunchLimits(
+            deadline_ms=1000 * limits.wall_s,
+            grace_ms=1000 * limits.grace_s,
+            ready_ms=1000 * limits.ready_s,
+            stdout_limit_bytes=limits.stdout_bytes,
+            stderr_limit_bytes=limits.stderr_bytes,
+        ),
+        gateway_token=occasion.client_token,
+        memory_token=occasion.memory_token,
+        session_id=session_id_of(occasion.trial),
+        model=client.model if isinstance(client, ClaudeCodeClient) else "",
+        tools=client.tools if isinstance(client, ClaudeCodeClient) else (),
+        mcp_servers=_servers(arm),
+        instructions=_joined(study.client_instructions, arm.instructions) if declared else "",
+        env={**client.env, **arm.env},
+        max_turns=client.max_turns if isinstance(client, ClaudeCodeClient) else None,
+        sidecar_ready_url=SIDECAR_READY_URL if arm.sidecar else "",
+        command=() if isinstance(client, ClaudeCodeClient) else client.command,
+    )
+    return client_of(client.kind).launch(request)
+
+
+def expectation_of(study: ResolvedStudy, arm: ResolvedArm) -> Expectation:
+    """What a trial of `arm` should have worked with."""
+    client = study.client
+    return Expectation(
+        client=client.kind,
+        model=client.model if isinstance(client, ClaudeCodeClient) else "",
+        tools=client.tools if isinstance(client, ClaudeCodeClient) else (),
+        mcp_servers=_servers(arm),
+        sidecar=arm.sidecar,
+    )
+
+
+def arm_difference(study: ResolvedStudy, arm: ResolvedArm) -> tuple[str, ...]:
+    """What differs between the control and `arm`, in launch and pod, a line each; nothing for the control itself."""
+    control = study.arm(study.control)
+    lines = list(launch_difference(launch_of(study, control, ANY_OCCASION), launch_of(study, arm, ANY_OCCASION)))
+    if control.sidecar != arm.sidecar:
+        lines.append("+ pod: within reach of the sidecar" if arm.sidecar else "- pod: within reach of the sidecar")
+    if control.image != arm.image:
+        lines += [f"- pod: image {control.image}", f"+ pod: image {arm.image}"]
+    return tuple(lines)
+
+
+def undeclared_differences(study: ResolvedStudy) -> tuple[Problem, ...]:
+    """Whatever would still differ between two arms if neither declared anything: there should be nothing."""
+    plain = [_plain(arm) for arm in study.arms]
+    first = launch_of(study, plain[0], ANY_OCCASION)
+    return tuple(
+        Problem(f"differs in more than it declares: {line}", "study", f"arms.{arm.name}")
+        for arm in plain[1:]
+        for line in launch_difference(first, launch_of(study, arm, ANY_OCCASION))
+    )
+
+
+def version_command(kind: str) -> tuple[str, ...]:
+    """What prints the version of a client of this kind in its image; nothing for one that has none."""
+    return _VERSION_COMMANDS.get(kind, ())
+
+
+def _plain(arm: ResolvedArm) -> ResolvedArm:
+    return arm.model_copy(update={"instructions": "", "env": {}, "sidecar": False, "mcp_servers": ()})
+
+
+def _servers(arm: ResolvedArm) -> tuple[McpServer, ...]:
+    return tuple(McpServer(server.name, server.command, server.env, server.tools) for server in arm.mcp_servers)
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

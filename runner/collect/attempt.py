@@ -1,0 +1,136 @@
+"""The raw evidence of one attempt becomes its result; nothing but the evidence and what was expected has a say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.clients.registry import client_of
+from runner.clients.report import finding, short
+from runner.collect.classification import classify
+from runner.collect.documents import Documents, read_documents
+from runner.collect.timing import timing_of
+from runner.collect.usage import exchange_findings, observed_usage, usage_findings
+from runner.collect.verdict import Case, Verdict
+from runner.core.canonical import sha256_digest
+from runner.core.evidence import STDERR, STDOUT, AttemptEvidence, Expectation
+from runner.core.findings import FindingKind
+from runner.core.outcomes import Outcome
+from runner.core.quantities import Quantity, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.clients.client import ClientReport
+    from runner.core.records import Finding, Timing, ToolCalls
+    from runner.core.usage import ModelUsage
+
+
+@dataclass(frozen=True)
+class AttemptResult:
+    """What one attempt came to."""
+
+    outcome: Outcome
+    reason: str
+    answer: str
+    observed: tuple[ModelUsage, ...]
+    observed_memory: tuple[ModelUsage, ...]
+    reported: tuple[ModelUsage, ...]
+    reported_cost_microusd: Quantity
+    turns: Quantity
+    tool_calls: tuple[ToolCalls, ...]
+    memory_calls: int
+    sidecar_requests: int
+    timing: Timing
+    findings: tuple[Finding, ...]
+    evidence: dict[str, str]
+    """Name of each raw file -> its digest."""
+
+
+def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
+    """The attempt's result; whatever is missing or damaged becomes an outcome and findings, never an error.
+
+    Raises:
+        StudyError: no client is of the expected kind.
+    """
+    files, expectation = evidence.files, evidence.expectation
+    documents = read_documents(files)
+    report = client_of(expectation.client).parse(files.get(STDOUT, b""), files.get(STDERR, b""))
+    verdict = _verdict(documents, report, evidence)
+    sidecar = documents.sidecar
+    return AttemptResult(
+        outcome=verdict.outcome,
+        reason=short(verdict.reason),
+        answer=report.answer if verdict.outcome is Outcome.COMPLETED else "",
+        observed=_observed(documents, "client"),
+        observed_memory=_observed(documents, "memory"),
+        reported=report.reported,
+        reported_cost_microusd=report.cost_microusd,
+        turns=report.turns,
+        tool_calls=report.tool_calls,
+        memory_calls=sum(call.calls for call in report.tool_calls if _is_of_memory(call.name, expectation)),
+        sidecar_requests=0 if isinstance(sidecar, Unavailable) else len(sidecar.requests),
+        timing=timing_of(documents),
+        findings=(*report.findings, *_findings(documents, report, expectation)),
+        evidence={name: sha256_digest(files[name]) for name in sorted(files)},
+    )
+
+
+def _verdict(documents: Documents, report: ClientReport, evidence: AttemptEvidence) -> Verdict:
+    if isinstance(documents.engine, Unavailable):
+        return Verdict(Outcome.EVIDENCE_INVALID, documents.engine.reason)
+    return classify(Case(documents.engine, documents, report, evidence.expectation, evidence.files))
+
+
+def _observed(documents: Documents, owner: str) -> tuple[ModelUsage, ...]:
+    """What `owner` used; nothing where the engine says that the trial never started, so that nobody could ask."""
+    engine = documents.engine
+    if not isinstance(engine, Unavailable) and (engine.trial is None or not engine.trial.was_started()):
+        return ()
+    return observed_usage(documents.exchanges, owner)
+
+
+def _is_of_memory(tool: str, expectation: Expectation) -> bool:
+    return any(tool in server.tool_names() for server in expectation.mcp_servers)
+
+
+def _findings(documents: Documents, report: ClientReport, expectation: Expectation) -> Iterator[Finding]:
+    if not isinstance(documents.exchanges, Unavailable):
+        exchanges = documents.exchanges.exchanges
+        yield from exchange_findings(exchanges)
+        of_client = [exchange for exchange in exchanges if exchange.owner == "client"]
+        yield from usage_findings(observed_usage(documents.exchanges, "client"), report.reported, of_client)
+        asked = {exchange.model_asked for exchange in of_client if exchange.reached_model()} - {None}
+        yield from _model_findings({*report.models, *(str(model) for model in asked)}, expectation)
+        for damage in documents.exchanges.damage[:1]:
+            yield finding(FindingKind.CORRUPT_LOG, f"exchanges.jsonl line {damage.line}: {damage.reason}")
+    if not isinstance(documents.sidecar, Unavailable):
+        for damage in documents.sidecar.damage[:1]:
+            yield finding(FindingKind.CORRUPT_LOG, f"sidecar.jsonl line {damage.line}: {damage.reason}")
+    yield from _tool_findings(report, expectation)
+    yield from _end_findings(documents)
+
+
+def _model_findings(models: set[str], expectation: Expectation) -> Iterator[Finding]:
+    others = sorted(models - {expectation.model})
+    if expectation.model and others:
+        yield finding(FindingKind.MODEL_REMAPPED, f"{expectation.model} was to be asked, found {', '.join(others)}")
+
+
+def _tool_findings(report: ClientReport, expectation: Expectation) -> Iterator[Finding]:
+    declared = {*expectation.tools, *(tool for server in expectation.mcp_servers for tool in server.tool_names())}
+    offered = {tool for start in report.starts for tool in start.tools}
+    if offered - declared:
+        yield finding(FindingKind.TOOLS_UNDECLARED, ", ".join(sorted(offered - declared)))
+
+
+def _end_findings(documents: Documents) -> Iterator[Finding]:
+    report, engine = documents.exit, documents.engine
+    if not isinstance(report, Unavailable):
+        if report.killed:
+            names = ", ".join(sorted({process.comm for process in report.killed}))
+            yield finding(FindingKind.PROCESSES_KILLED, f"{len(report.killed)} processes outlived the client: {names}")
+        if report.stdout_truncated or report.stderr_truncated:
+            yield finding(FindingKind.OUTPUT_TRUNCATED, "the client wrote more than was kept")
+    if not isinstance(engine, Unavailable) and engine.trial is not None and engine.trial.oom_killed:
+        yield finding(FindingKind.OUT_OF_MEMORY, "the kernel killed a process of the trial at the memory limit")

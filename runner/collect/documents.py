@@ -1,0 +1,122 @@
+"""The raw files of an attempt as typed documents, or what is wrong with each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from runner.clients.report import short
+from runner.core.documents import Document, validated
+from runner.core.errors import EvidenceError
+from runner.core.events import Corrupt, json_objects, plain_text
+from runner.core.evidence import (
+    ENGINE,
+    EXCHANGES,
+    EXIT,
+    SIDECAR,
+    EngineFacts,
+    Exchange,
+    ExitReport,
+    SidecarRequest,
+)
+from runner.core.quantities import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A line of a log that can't be read."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ExchangeLog:
+    """`exchanges.jsonl`, in the order of arrival."""
+
+    exchanges: tuple[Exchange, ...]
+    damage: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class SidecarLog:
+    """`sidecar.jsonl`, in its own order."""
+
+    requests: tuple[SidecarRequest, ...]
+    damage: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Everything of an attempt but what the client itself wrote."""
+
+    engine: EngineFacts | Unavailable
+    exit: ExitReport | Unavailable
+    exchanges: ExchangeLog | Unavailable
+    sidecar: SidecarLog | Unavailable
+
+
+def read_documents(files: Mapping[str, bytes]) -> Documents:
+    """The documents that `files` hold; a missing or damaged one is unavailable, and says why."""
+    return Documents(
+        engine=_document(EngineFacts, files, ENGINE),
+        exit=_document(ExitReport, files, EXIT),
+        exchanges=_exchanges(files[EXCHANGES]) if EXCHANGES in files else _missing(EXCHANGES),
+        sidecar=_sidecar(files[SIDECAR]) if SIDECAR in files else _missing(SIDECAR),
+    )
+
+
+def _missing(name: str) -> Unavailable:
+    return Unavailable(f"{name} is missing")
+
+
+def _document(model: type[D], files: Mapping[str, bytes], name: str) -> D | Unavailable:
+    if name not in files:
+        return _missing(name)
+    try:
+        return model.from_bytes(files[name], name)
+    except EvidenceError as error:
+        return Unavailable(_first(error))
+
+
+def _first(error: EvidenceError) -> str:
+    return short(plain_text(str(error.problems[0])))
+
+
+def _exchanges(data: bytes) -> ExchangeLog:
+    found: dict[int, Exchange] = {}
+    damage: list[Damage] = []
+    for line, item in json_objects(data):
+        if isinstance(item, Corrupt):
+            damage.append(Damage(line, item.reason))
+            continue
+        try:
+            exchange = Exchange.from_json(item, f"{EXCHANGES} line {line}")
+        except EvidenceError as error:
+            damage.append(Damage(line, _first(error)))
+            continue
+        if exchange.seq in found:
+            damage.append(Damage(line, f"exchange {exchange.seq} stands twice"))
+        else:
+            found[exchange.seq] = exchange
+    return ExchangeLog(tuple(found[seq] for seq in sorted(found)), tuple(damage))
+
+
+def _sidecar(data: bytes) -> SidecarLog:
+    """Requests of the log; a line of another event, such as `ready`, says nothing of a trial."""
+    requests: list[SidecarRequest] = []
+    damage: list[Damage] = []
+    for line, item in json_objects(data):
+        if isinstance(item, Corrupt):
+            damage.append(Damage(line, item.reason))
+        elif item.get("event") == "request":
+            try:
+                requests.append(validated(SidecarRequest, item, f"{SIDECAR} line {line}", EvidenceError))
+            except EvidenceError as error:
+                damage.append(Damage(line, _first(error)))
+    return SidecarLog(tuple(requests), tuple(damage))

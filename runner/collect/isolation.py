@@ -1,0 +1,55 @@
+"""Whether an attempt's containers were as isolated as `docs/reference/pod.md` says, by the engine and the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.core.evidence import ContainerFacts, EngineFacts, ExitReport
+
+_SUPERVISOR_MAY: Final = frozenset({"SETUID", "SETGID", "SETPCAP", "KILL"})
+_READ_ONLY: Final = ("/in", "/workspace")
+
+
+def isolation_breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool) -> tuple[str, ...]:
+    """What of the isolation didn't hold, a sentence each; none is what every trial must have."""
+    return tuple(_breaches(engine, report, joins_sidecar=joins_sidecar))
+
+
+def _breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool) -> Iterator[str]:
+    if engine.trial is not None:
+        sidecar = engine.sidecar.id if engine.sidecar is not None and joins_sidecar else None
+        network = f"container:{sidecar}" if sidecar is not None else "none"
+        yield from _container("trial", engine.trial, network, _SUPERVISOR_MAY)
+        for mount in engine.trial.mounts:
+            if mount.destination in _READ_ONLY and not mount.read_only:
+                yield f"{mount.destination} of the trial can be written"
+    for role, facts in (("gateway", engine.gateway), ("sidecar", engine.sidecar)):
+        if facts is not None:
+            yield from _container(role, facts, "none", frozenset())
+    if report is not None and report.client is not None:
+        if not report.client.is_powerless():
+            yield "the client has capabilities or could gain some"
+        if report.client.uid in {0, report.supervisor.uid}:
+            yield f"the client ran as uid {report.client.uid}, the supervisor as {report.supervisor.uid}"
+
+
+def _container(role: str, facts: ContainerFacts, network: str, may: frozenset[str]) -> Iterator[str]:
+    if facts.network_mode != network:
+        yield f"the network of the {role} is {facts.network_mode!r}, not {network!r}"
+    if not facts.read_only:
+        yield f"the root of the {role} can be written"
+    if "ALL" not in facts.cap_drop:
+        yield f"the {role} keeps the engine's default capabilities"
+    more = {capability.removeprefix("CAP_") for capability in facts.cap_add} - may
+    if more:
+        yield f"the {role} has {', '.join(sorted(more))}"
+    if not any(
+        option.partition(":")[0] == "no-new-privileges" and option != "no-new-privileges:false"
+        for option in facts.security_opt
+    ):
+        yield f"processes of the {role} may gain privileges"
+    if facts.memory_bytes <= 0 or facts.pids_limit <= 0:
+        yield f"the {role} has no limit of memory or processes"
