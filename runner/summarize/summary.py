@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from runner.summarize.context import ArmFacts, SummaryContext
     from runner.summarize.trials import Trial
 
-COVERAGE: Final = "not simulated"
+# Simulated as docs/explanation/statistics.md says: log-normal costs, 1,500 studies a size, 2026-11-29.
+COVERAGE: Final = (
+    "Too narrow with few tasks: in simulations of skewed costs, 95 % intervals of the ratio held the true value in "
+    "84 to 85 % of studies of 6 tasks, 89 to 90 % at 12, 91 to 92 % at 24 and 92 % at 40."
+)
 
 
 def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], scores: Iterable[Score]) -> Summary:

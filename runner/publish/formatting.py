@@ -1,0 +1,150 @@
+"""Integers of a summary as text for people: integer arithmetic only, so that a page is the same everywhere.
+
+Rounding for display is half to even, as in the summary; the exact figures stay in `summary.json`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.core.quantities import Measured, Quantity, Unavailable
+from runner.core.rounding import PPM, rounded_quotient
+
+if TYPE_CHECKING:
+    from runner.core.summary import ArmTotal, Estimate, MeasureIdentity
+
+MINUS: Final = "\N{MINUS SIGN}"
+NARROW: Final = "\N{NARROW NO-BREAK SPACE}"
+TIMES: Final = "\N{MULTIPLICATION SIGN}"
+ABSENT: Final = "\N{EM DASH}"
+ARROW: Final = "\N{RIGHTWARDS ARROW}"
+
+
+def decimal(value: int, scale: int, places: int) -> str:
+    """`value / scale` with `places` decimals and thousands set apart by commas."""
+    shown = rounded_quotient(value * 10**places, scale)
+    sign = MINUS if shown < 0 else ""
+    whole, rest = divmod(abs(shown), 10**places)
+    return f"{sign}{whole:,}.{rest:0{places}}" if places else f"{sign}{whole:,}"
+
+
+def signed(text: str) -> str:
+    """`text` with a plus where it isn't negative and isn't nothing."""
+    return text if text.startswith(MINUS) or not any(digit in text for digit in "123456789") else f"+{text}"
+
+
+def percent(ppm: int, places: int = 1) -> str:
+    """Parts per million as a percentage."""
+    return f"{decimal(ppm, 10_000, places)}{NARROW}%"
+
+
+def ratio(ppm: int) -> str:
+    """A ratio in parts per million; a third decimal where two would say little."""
+    return decimal(ppm, PPM, 2 if abs(ppm) >= 100_000 else 3)
+
+
+def change(ppm: int) -> str:
+    """A ratio as the change that it means."""
+    return signed(percent(ppm - PPM))
+
+
+def dollars(microusd: int, scale: int = 1) -> str:
+    """Micro-dollars (in units of 1/`scale`) as dollars, with more decimals the smaller they are."""
+    size = abs(microusd) // scale
+    places = 2 if size >= 10_000_000 else 3 if size >= 1_000_000 else 4 if size >= 10_000 else 6
+    text = decimal(microusd, scale * 1_000_000, places)
+    return f"{MINUS}${text.removeprefix(MINUS)}" if text.startswith(MINUS) else f"${text}"
+
+
+def duration(ms: int, scale: int = 1) -> str:
+    """Milliseconds (in units of 1/`scale`) as seconds, or as minutes from ten of them on."""
+    size = abs(ms) // scale
+    if size >= 600_000:
+        return f"{decimal(ms, scale * 60_000, 1)}{NARROW}min"
+    return f"{decimal(ms, scale * 1_000, 1 if size >= 100_000 else 2)}{NARROW}s"
+
+
+def amount(value: int, unit: str, scale: int = 1) -> str:
+    """`value` (in units of 1/`scale`) in `unit`; counts that were scaled keep two decimals while they are small."""
+    match unit:
+        case "microusd":
+            return dollars(value, scale)
+        case "ms":
+            return duration(value, scale)
+        case _:
+            small = scale > 1 and abs(value) < 1_000 * scale
+            return decimal(value, scale, 2 if small else 0)
+
+
+def scaled_figure(value: int, measure: MeasureIdentity) -> str:
+    """A mean or a median of `measure`."""
+    return percent(value) if measure.kind == "share" else amount(value, measure.unit, measure.scale)
+
+
+def scaled_difference(value: int, measure: MeasureIdentity) -> str:
+    """A difference of means or medians of `measure`; of shares, in percentage points."""
+    if measure.kind == "share":
+        return signed(f"{decimal(value, 10_000, 1)}{NARROW}pp")
+    return signed(amount(value, measure.unit, measure.scale))
+
+
+def scaled_quantity(quantity: Quantity, measure: MeasureIdentity) -> str:
+    """A mean or a median, or the dash that stands for none."""
+    match quantity:
+        case Measured(value):
+            return scaled_figure(value, measure)
+        case Unavailable():
+            return ABSENT
+
+
+def total_figure(total: ArmTotal, measure: MeasureIdentity) -> str:
+    """A pooled total; of a share, with what it is out of."""
+    match total.total, total.out_of:
+        case Measured(found), Measured(labelled) if measure.kind == "share":
+            return f"{found:,} of {labelled:,}"
+        case Measured(value), _:
+            return amount(value, measure.unit)
+        case _:
+            return ABSENT
+
+
+def ratio_quantity(quantity: Quantity) -> str:
+    """A ratio with its sign, or the dash that stands for none."""
+    match quantity:
+        case Measured(ppm):
+            return f"{ratio(ppm)}{NARROW}{TIMES}"
+        case Unavailable():
+            return ABSENT
+
+
+def ratio_interval(estimate: Estimate) -> str:
+    """The interval of a ratio, or why there is none."""
+    match estimate.low, estimate.high:
+        case Measured(low), Measured(high):
+            return f"{ratio(low)} to {ratio(high)}"
+        case Unavailable(reason), _:
+            return reason
+        case _:
+            return ABSENT
+
+
+def difference_with_interval(estimate: Estimate, measure: MeasureIdentity) -> str:
+    """A difference and its interval in one text."""
+    match estimate.value, estimate.low, estimate.high:
+        case Measured(value), Measured(low), Measured(high):
+            bounds = f"{scaled_difference(low, measure)} to {scaled_difference(high, measure)}"
+            return f"{scaled_difference(value, measure)} ({bounds})"
+        case Measured(value), _, _:
+            return scaled_difference(value, measure)
+        case _:
+            return ABSENT
+
+
+def level(ppm: int) -> str:
+    """A level of confidence."""
+    return percent(ppm, 0 if ppm % 10_000 == 0 else 1)
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
