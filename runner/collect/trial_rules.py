@@ -8,6 +8,7 @@ from runner.clients.client import Ending
 from runner.collect.isolation import isolation_breaches
 from runner.collect.verdict import Verdict
 from runner.core.evidence import STDERR, STDOUT
+from runner.core.launch import MCP_PREFIX
 from runner.core.outcomes import Outcome
 from runner.core.quantities import Unavailable
 
