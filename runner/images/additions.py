@@ -39,11 +39,11 @@ def wheels_layer(spec: ImageSpec, lock: ImageLock, base: Base, build: Build) -> 
     blob = build.store.layer(key)
     if blob is None:
         paths = build.wheel_paths([wheel.wheel() for wheel in lock.wheels], base.python_version)
-        trees = (wheel_tree(path, base.site) for _, path in sorted(paths.items()))
-        tree = merged(trees).without(spec.drop)
+        trees = (wheel_tree(path, base.site, spec.drop) for _, path in sorted(paths.items()))
+        tree = merged(trees)
         build.say(f"compiling {len(lock.wheels)} wheels")
         blob = build.store.add_layer(key, tree_chunks(with_compiled(tree, [base.site], base.interpreter(build), build)))
-    if not base.drifted:
+    if base.locked:
         held_to_lock("wheels", blob, lock.layers.get("wheels"), build)
     return Layer("wheels", blob, ", ".join(f"{wheel.name} {wheel.version}" for wheel in lock.wheels))
 

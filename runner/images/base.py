@@ -12,7 +12,8 @@ from runner.images.inputs import checked
 from runner.images.layer import Layer, held_to_lock
 from runner.images.locks import read_base_lock
 from runner.images.packages import base_key, chosen, deb_path
-from runner.images.tarball import read_tree, tree_chunks
+from runner.images.stack import stacked
+from runner.images.tarball import tree_chunks
 from runner.images.tree import FileEntry, FolderEntry, Held, LinkEntry, Tree, merged
 
 if TYPE_CHECKING:
@@ -25,21 +26,30 @@ if TYPE_CHECKING:
     from runner.images.store import Blob
     from runner.ports.fetching import DebianPackage
 
+LOCKED = "locked"
 _STANDARD_LIBRARY = "/usr/lib"
-_WHITEOUT = ".wh."
-_OPAQUE = ".wh..wh..opq"
 
 
 @dataclass(frozen=True)
 class Base:
-    """A base that exists: its layers, its Python and where that looks for packages, and what differs from the lock."""
+    """A base that exists: its layers, its Python, where that looks for packages, and how it compares with the lock.
+
+    `state` is for people: `locked`, or what the base is instead. Only on a locked base must an image's layers be those
+    of its lock.
+    """
 
     layers: tuple[Layer, ...]
     key: Digest
     python: str
     python_version: str
     site: str
+    state: str = LOCKED
     drifted: tuple[Drift, ...] = ()
+
+    @property
+    def locked(self) -> bool:
+        """Whether it is exactly what the lock says."""
+        return self.state == LOCKED
 
     def interpreter(self, build: Build) -> Interpreter:
         """The base's Python, unpacked now where it wasn't."""
@@ -64,7 +74,9 @@ def debian_base(spec: BaseSpec, build: Build) -> Base:
     if not drifted:
         held_to_lock("base", blob, lock.layer, build)
     layer = Layer("base", blob, f"Debian {spec.suite}: {len(packages)} packages")
-    return Base((layer,), key, spec.python, spec.python_version, spec.site, drifted)
+    changes = " ".join(f"{drift.package}={drift.taken or 'gone'}" for drift in drifted)
+    state = f"drifted: {changes}" if drifted else LOCKED
+    return Base((layer,), key, spec.python, spec.python_version, spec.site, state, drifted)
 
 
 def declared_tree(spec: BaseSpec) -> Tree:
@@ -84,29 +96,6 @@ def declared_tree(spec: BaseSpec) -> Tree:
     tree.put("/etc/passwd", FileEntry(Held("".join(passwd).encode())))
     tree.put("/etc/group", FileEntry(Held("".join(group).encode())))
     return tree
-
-
-def stacked(blobs: Sequence[Blob], build: Build) -> Tree:
-    """The file system that layers make one over another; names that begin with `.wh.` take away, as in OCI images."""
-    result = Tree()
-    for blob in blobs:
-        with build.store.blob_path(blob.digest).open("rb") as stream:
-            layer = read_tree(stream, blob.digest)
-        for path in layer.entries:
-            folder, _, name = path.rpartition("/")
-            if name == _OPAQUE:
-                _take_away(result, folder, itself=False)
-            elif name.startswith(_WHITEOUT):
-                _take_away(result, f"{folder}/{name.removeprefix(_WHITEOUT)}", itself=True)
-        for path, entry in layer.entries.items():
-            if not path.rpartition("/")[2].startswith(_WHITEOUT):
-                result.put(path, entry)
-    return result
-
-
-def _take_away(tree: Tree, path: str, *, itself: bool) -> None:
-    for found in [p for p in tree.entries if p.startswith(f"{path}/") or (itself and p == path)]:
-        del tree.entries[found]
 
 
 def _built(spec: BaseSpec, packages: Sequence[DebianPackage], key: Digest, build: Build) -> Blob:

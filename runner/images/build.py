@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.images.additions import file_layers, programs_layer, wheels_layer
 from runner.images.base import debian_base
+from runner.images.foreign import foreign_base
 from runner.images.locks import read_image_lock
 from runner.images.oci import assembled
 from runner.images.spec import read_base, read_image
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from runner.images.layer import Layer
     from runner.images.locks import ImageLock
     from runner.images.oci import BuiltImage
-    from runner.images.spec import ImageSpec
+    from runner.images.spec import BaseSpec, ImageSpec
 
 # Compression, hashing, and compiling run outside the interpreter lock; downloads wait.
 _WORKERS = 4
@@ -41,7 +43,7 @@ def build_images(names: Sequence[str], build: Build) -> tuple[BuiltImage, ...]:
         _declared(name, build)
     with ThreadPoolExecutor(_WORKERS) as pool:
         # The base is submitted first, so a worker that waits for it never keeps it from running.
-        base = pool.submit(debian_base, spec, build)
+        base = pool.submit(_base, spec, build)
         files = [pool.submit(_files, name, spec.python_version, build) for name in names]
         code = [pool.submit(_code, name, base, build) for name in names]
         parts = zip(names, code, files, strict=True)
@@ -53,6 +55,12 @@ def build_images(names: Sequence[str], build: Build) -> tuple[BuiltImage, ...]:
 def build_image(name: str, build: Build) -> BuiltImage:
     """The image `name`; raises as `build_images` does."""
     return build_images([name], build)[0]
+
+
+def _base(spec: BaseSpec, build: Build) -> Base:
+    if build.tools.packages.available() or spec.image is None:
+        return debian_base(spec, build)
+    return foreign_base(spec, spec.image, build)
 
 
 def _files(name: str, python: str, build: Build) -> list[Layer]:
@@ -70,7 +78,8 @@ def _assembled(
 ) -> BuiltImage:
     # By rate of change: what changes most often comes last, so that the rest is shared.
     layers = [layer for layer in (*base.layers, wheels, *files, programs) if layer is not None]
-    return assembled(name, build.arch, read_image(name, build.images_dir), layers, base.drifted)
+    image = assembled(name, build.arch, read_image(name, build.images_dir), layers, base.state)
+    return replace(image, drifted=base.drifted)
 
 
 def _declared(name: str, build: Build) -> tuple[ImageSpec, ImageLock]:

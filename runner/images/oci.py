@@ -65,9 +65,9 @@ class BuiltImage:
         return sum(layer.blob.size_bytes for layer in self.layers)
 
 
-def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], drifted: Sequence[Drift]) -> BuiltImage:
-    """The image that `layers` make, started as `spec` says."""
-    config = canonical_bytes(_config(arch, spec, layers, drifted))
+def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], base: str) -> BuiltImage:
+    """The image that `layers` make, started as `spec` says; `base` says in words what its base is."""
+    config = canonical_bytes(_config(arch, spec, layers, base))
     manifest = canonical_bytes(
         {
             "schemaVersion": 2,
@@ -76,7 +76,7 @@ def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], dr
             "layers": [_descriptor(_LAYER, layer.diff_id, layer.blob.size_bytes) for layer in layers],
         }
     )
-    return BuiltImage(name, arch, config, manifest, tuple(layers), tuple(drifted))
+    return BuiltImage(name, arch, config, manifest, tuple(layers))
 
 
 def layout_marker() -> bytes:
@@ -124,8 +124,7 @@ def blob_name(digest: Digest) -> str:
     return f"blobs/sha256/{digest.removeprefix('sha256:')}"
 
 
-def _config(arch: str, spec: ImageSpec, layers: Sequence[Layer], drifted: Sequence[Drift]) -> dict[str, Json]:
-    changes = " ".join(f"{drift.package}={drift.taken or 'gone'}" for drift in drifted)
+def _config(arch: str, spec: ImageSpec, layers: Sequence[Layer], base: str) -> dict[str, Json]:
     return {
         "architecture": arch,
         "os": "linux",
@@ -135,7 +134,7 @@ def _config(arch: str, spec: ImageSpec, layers: Sequence[Layer], drifted: Sequen
             "Env": [f"{key}={value}" for key, value in sorted(spec.environment.items())],
             "Entrypoint": list(spec.entrypoint),
             "WorkingDir": spec.working_dir,
-            "Labels": {BASE_LABEL: f"drifted: {changes}" if drifted else "locked"},
+            "Labels": {BASE_LABEL: base},
         },
         "rootfs": {"type": "layers", "diff_ids": [layer.diff_id for layer in layers]},
         "history": [{"created": FIXED_TIME, "created_by": f"{layer.name}: {layer.made_of}"} for layer in layers],

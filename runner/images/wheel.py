@@ -7,29 +7,39 @@ started by their file, and what a wheel puts into `.data/scripts` or `.data/head
 from __future__ import annotations
 
 import zipfile
+import zlib
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.core.errors import EvidenceError
-from runner.images.tree import FileEntry, Tree, Zipped
+from runner.images.tree import FileEntry, Held, Tree, Zipped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from runner.images.tree import Entry
 
-def wheel_tree(wheel: Path, site: str) -> Tree:
-    """The files of `wheel`, installed into the folder `site`.
+# Larger files stay in the archive until they are written.
+_HELD_BYTES = 4 << 20
+
+
+def wheel_tree(wheel: Path, site: str, drop: Sequence[str] = ()) -> Tree:
+    """The files of `wheel` less those that match a pattern of `drop`, installed into the folder `site`.
 
     Raises:
-        EvidenceError: it isn't a wheel, or it holds a path that leaves its folder.
+        EvidenceError: it isn't a wheel, it is damaged, or it holds a path that leaves its folder.
     """
     tree = Tree()
-    for member in _members(wheel):
-        place = _place(member.filename, site)
-        if place and not member.is_dir():
-            executable = (member.external_attr >> 16) & 0o111
-            content = Zipped(wheel, member.filename, member.file_size)
-            tree.add(place, FileEntry(content, 0o755 if executable else 0o644), wheel.name)
-    return tree
+    with _opened(wheel) as archive:
+        for member in archive.infolist():
+            place = _place(member.filename, site)
+            if place and not member.is_dir():
+                executable = (member.external_attr >> 16) & 0o111
+                content = Zipped(wheel, member.filename, member.file_size)
+                tree.add(place, FileEntry(content, 0o755 if executable else 0o644), wheel.name)
+        return _held(tree.without(drop), archive)
 
 
 def wheel_member(wheel: Path, name: str, mode: int) -> FileEntry:
@@ -38,17 +48,30 @@ def wheel_member(wheel: Path, name: str, mode: int) -> FileEntry:
     Raises:
         EvidenceError: it isn't a wheel, or it has no such file.
     """
-    for member in _members(wheel):
-        if member.filename == name:
-            return FileEntry(Zipped(wheel, name, member.file_size), mode)
+    with _opened(wheel) as archive:
+        for member in archive.infolist():
+            if member.filename == name:
+                return FileEntry(Zipped(wheel, name, member.file_size), mode)
     raise EvidenceError(f"holds no {name}", document=wheel.name)
 
 
-def _members(wheel: Path) -> list[zipfile.ZipInfo]:
+def _held(tree: Tree, archive: zipfile.ZipFile) -> Tree:
+    """`tree` with its small files in memory: opening an archive anew for each of thousands costs seconds."""
+    held: dict[str, Entry] = {}
+    for path, entry in tree.entries.items():
+        if isinstance(entry, FileEntry) and isinstance(entry.content, Zipped) and entry.content.size <= _HELD_BYTES:
+            held[path] = replace(entry, content=Held(archive.read(entry.content.member)))
+        else:
+            held[path] = entry
+    return Tree(held)
+
+
+@contextmanager
+def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            return archive.infolist()
-    except (OSError, zipfile.BadZipFile) as error:
+            yield archive
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
         raise EvidenceError(f"not a wheel: {error}", document=wheel.name) from error
 
 
