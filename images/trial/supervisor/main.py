@@ -66,6 +66,9 @@ def main(arguments: list[str]) -> int:
     except (OSError, evidence.EvidenceError) as error:
         sys.stderr.write(f"supervisor: {error}\n")
         return EXIT_NO_EVIDENCE
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return EXIT_NO_EVIDENCE
     return 0
 
 

@@ -22,7 +22,7 @@ class Killed(TypedDict):
 
     pid: int
     comm: str
-    uid: int | None
+    uid: int
 
 
 class Process(NamedTuple):
@@ -85,18 +85,14 @@ def descendants() -> list[Process]:
     return [process for process in everyone if process.pid in family]
 
 
-def _describe(pid: int) -> Killed:
+def _describe(pid: int) -> Killed | None:
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             comm = file.read().removesuffix(b"\n").decode("utf-8", "backslashreplace")
-    except OSError:
-        comm = ""
-    try:
         # Not the owner of /proc/<pid>: that is root for any process that declares itself undumpable.
-        uid: int | None = privileges.identity(pid)["uid"]
+        return {"pid": pid, "comm": comm, "uid": privileges.identity(pid)["uid"]}
     except OSError:
-        uid = None
-    return {"pid": pid, "comm": comm, "uid": uid}
+        return None  # it was ending by itself, and is gone
 
 
 def _signal_all(number: int, processes: list[Process]) -> None:
@@ -180,7 +176,8 @@ class Family:
         if key in self._known or (process.pid == self.client_pid and self.client_end is None):
             return
         self._known.add(key)
-        if len(self.killed) < _KILLED_LIMIT:
-            self.killed.append(_describe(process.pid))
-        else:
+        description = _describe(process.pid)
+        if description is not None and len(self.killed) < _KILLED_LIMIT:
+            self.killed.append(description)
+        elif description is not None:
             self.killed_unlisted += 1

@@ -61,7 +61,10 @@ def _ask(url: str, left_s: float) -> str:
     """What keeps `url` from answering with 200, or nothing."""
     host, port, path = launch.split_url(url)
     try:
-        with socket.create_connection((host, port), timeout=left_s) as connection:
+        # Not `create_connection`: it imports a codec for international names, in every trial.
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
+            connection.settimeout(left_s)
+            connection.connect((host, port))
             # HTTP/1.1, since some servers answer 1.0 without a status line; the answer's end isn't waited for.
             request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
             connection.sendall(request.encode("ascii"))

@@ -98,10 +98,13 @@ class Supervision:
         """The client and all its descendants are gone, and this is what happened; `announce` is called at its start."""
         started_ns = self._start() if self._prepare() else None
         if started_ns is not None:
-            announce()
-            self._watch(started_ns + self._wanted.deadline_ms * NS_PER_MS)
-            self._settle()
-            self._end_all()
+            try:
+                announce()
+                self._watch(started_ns + self._wanted.deadline_ms * NS_PER_MS)
+                self._settle()
+            finally:
+                # Whatever goes wrong in here, no process outlives it.
+                self._end_all()
             self._drain()
         if self._forwarder is not None:
             self._forwarder.close()
