@@ -22,33 +22,12 @@ PathText = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^/\\\x00][
 _MIB = 1 << 20
 _GIB = 1 << 30
 
-RESERVED_ENV = frozenset(
-    {
-        "HOME",
-        "PATH",
-        "LANG",
-        "CLAUDE_CONFIG_DIR",
-        "CLAUDE_CODE_MAX_RETRIES",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "DISABLE_AUTOUPDATER",
-        "DISABLE_TELEMETRY",
-        "DISABLE_ERROR_REPORTING",
-        "MCP_TIMEOUT",
-    }
-)
-RESERVED_ENV_PREFIXES = ("ANTHROPIC_", "OPENAI_", "PAIRBENCH_")
-
-
-def is_reserved(name: str) -> bool:
-    """Whether the runner sets the variable `name` itself."""
-    return name in RESERVED_ENV or name.startswith(RESERVED_ENV_PREFIXES)
-
 
 class ClaudeCodeClient(Part):
     """The Claude Code CLI in print mode."""
 
     kind: Literal["claude-code"]
-    env: dict[EnvName, str] = {}
+    env: dict[EnvName, str] = Field(default_factory=dict)
     model: Text
     tools: tuple[ToolName, ...] = ("Read", "Grep", "Glob")
     max_turns: Annotated[int, Field(ge=1, le=1000)] | None = None
@@ -59,7 +38,7 @@ class CommandClient(Part):
     """Any program: its prompt is a file, its answer is what it prints."""
 
     kind: Literal["command"]
-    env: dict[EnvName, str] = {}
+    env: dict[EnvName, str] = Field(default_factory=dict)
     command: Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
@@ -112,7 +91,7 @@ class McpServer(Part):
 
     name: Name
     command: Annotated[tuple[Text, ...], Field(min_length=1)]
-    env: dict[EnvName, str] = {}
+    env: dict[EnvName, str] = Field(default_factory=dict)
     tools: Annotated[tuple[ToolName, ...], Field(min_length=1)]
 
 
@@ -123,7 +102,7 @@ class Arm(Part):
     description: str = ""
     image: Text | None = None
     instructions: PathText | None = None
-    env: dict[EnvName, str] = {}
+    env: dict[EnvName, str] = Field(default_factory=dict)
     sidecar: bool = False
     mcp_servers: tuple[McpServer, ...] = ()
 

@@ -20,13 +20,12 @@ from runner.core.trees import placed, selected, tree_problems
 from runner.ports.fetching import Wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from runner.core.corpus import CorpusFile
     from runner.core.passages import Passage
-    from runner.core.resolved import CorpusSource, ResolvedTask
-    from runner.core.study import Label, SourceLabel
+    from runner.core.resolved import CorpusSource
     from runner.ports.fetching import WheelFetcher
     from runner.ports.files import Files
 
@@ -146,32 +145,6 @@ def lock_of(corpus: Corpus, corpus_sha256: Digest) -> CorpusLock:
         passages=len(corpus.passages),
         skipped=len(skipped(contents, corpus.passages)),
     )
-
-
-def label_problems(
-    tasks: Iterable[ResolvedTask], labels: Iterable[Label], corpora: Mapping[str, Corpus]
-) -> tuple[Problem, ...]:
-    """Every label whose byte range isn't in its task's corpus, or doesn't hold its anchor."""
-    where = {task.id: task.corpus for task in tasks}
-    problems: list[Problem] = []
-    for label in labels:
-        corpus = corpora[where[label.task]]
-        for number, source in enumerate(label.sources):
-            message = _range_fault(source, corpus)
-            if message:
-                problems.append(Problem(message, "labels", f"{label.task}: sources[{number}]"))
-    return tuple(problems)
-
-
-def _range_fault(source: SourceLabel, corpus: Corpus) -> str:
-    file = corpus.files.get(source.path)
-    if file is None:
-        return f"the corpus {corpus.name} has no file {source.path}"
-    if source.end > len(file.data):
-        return f"{source.path} ends at byte {len(file.data)}"
-    if source.anchor.encode("utf-8") not in file.data[source.start : source.end]:
-        return f"{source.anchor!r} does not stand in bytes {source.start} to {source.end} of {source.path}"
-    return ""
 
 
 def _unzipped(data: bytes, document: str, key: str) -> dict[str, TreeFile]:

@@ -1,6 +1,6 @@
 """The ready-made index of a corpus: its passages embedded once, in the trial image, and built in the sidecar's.
 
-Both images do the work, not this host's libraries: what trials search is made by what trials run. Neither has a network.
+Both images do the work, not this host's libraries: what trials search is made by what trials run, without a network.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Indexer:
-    """Makes indexes with the images `trial` and `sidecar`, named by their config digests; `cache` keeps what was made."""
+    """Makes indexes with the images `trial` and `sidecar`, named by config digest; `cache` keeps what was made."""
 
     engine: Engine
     files: Files
@@ -126,7 +126,7 @@ class Indexer:
         if not isinstance(report, dict) or report.get("points") != len(vectors):
             raise EvidenceError(f"the index does not hold {len(vectors)} points", document=corpus.name)
         pin = IndexPin(
-            logical_sha256=str(report["logical_sha256"]), archive_sha256=sha256_digest(archive), points=len(vectors)
+            logical_sha256=str(report["logical_digest"]), archive_sha256=sha256_digest(archive), points=len(vectors)
         )
         return Index(archive, pin)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Vectors(Protocol):
-    """A store of vectors, each the bytes of little-endian float32. Raises `EnvironmentNotReady` when it can't be used."""
+    """A store of vectors (bytes of little-endian float32). Raises `EnvironmentNotReady` when it can't be used."""
 
     def get(self, keys: Iterable[Digest]) -> dict[Digest, bytes]:
         """Those of `keys` that are stored, with their vectors."""

@@ -1,0 +1,88 @@
+"""Commands about images: built from locked inputs, the same on every machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from runner import wiring
+from runner.cli.progress import Watch
+from runner.pipeline import imaging
+
+if TYPE_CHECKING:
+    from runner.images.oci import BuiltImage
+    from runner.pipeline.world import World
+
+
+@click.group()
+def images() -> None:
+    """Build, list and verify the images that pods are made of."""
+
+
+@images.command()
+@click.argument("names", nargs=-1)
+@click.option("--frozen", is_flag=True, help="Refuse a base whose locked packages can't be had any more.")
+@click.option("--no-load", is_flag=True, help="Only build; don't give the images to the engine.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def build(names: tuple[str, ...], *, frozen: bool, no_load: bool, as_json: bool) -> None:
+    """Build NAMES (all images when none is named) from their locks, and give them to the engine."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        built = imaging.build(world, names, frozen=frozen)
+        if not no_load:
+            imaging.load(world, world.engine(), built)
+    _show(world, built, as_json=as_json)
+
+
+@images.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_(*, as_json: bool) -> None:
+    """List the images with their digests; what isn't built yet is built."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        built = imaging.build(world)
+    _show(world, built, as_json=as_json)
+
+
+@images.command()
+def verify() -> None:
+    """Hold the engine's images against what their locks give. Exit 4 when one differs."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        built = imaging.build(world)
+        imaging.load(world, world.engine(), built)
+    for image in built:
+        click.echo(f"{image.name}: the engine has {image.config_digest}")
+
+
+def _show(world: World, built: tuple[BuiltImage, ...], *, as_json: bool) -> None:
+    if as_json:
+        listing = {
+            "images": [
+                {
+                    "name": image.name,
+                    "id": image.tag,
+                    "config_digest": image.config_digest,
+                    "manifest_digest": image.manifest_digest,
+                    "diff_ids": list(image.diff_ids),
+                    "size_bytes": image.size_bytes,
+                    "drifted": [str(drift) for drift in image.drifted],
+                }
+                for image in built
+            ],
+            "model_dir": str(imaging.model_folder(world, built)),
+        }
+        json.dump(listing, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    table = Table("image", "config digest", "manifest digest", "MB", "base", box=None, pad_edge=False)
+    for image in built:
+        base = "as locked" if not image.drifted else f"drifted ({len(image.drifted)} packages)"
+        size = f"{image.size_bytes // 1_000_000}"
+        table.add_row(image.name, image.config_digest, image.manifest_digest, size, base)
+    Console(highlight=False, markup=False, width=200).print(table)

@@ -1,0 +1,49 @@
+"""Commands about this machine: what it has or lacks, and what dead runs left on it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from runner import wiring
+from runner.cli.progress import Watch
+from runner.core.doctor import diagnose
+from runner.core.errors import ExitCode
+from runner.core.owner import RUN, owner_of
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor(*, as_json: bool) -> None:
+    """Say everything that this machine has or lacks, with what to do. Exit 3 when something needed is missing."""
+    diagnosis = diagnose(wiring.machine_facts())
+    if as_json:
+        sys.stdout.write(diagnosis.to_bytes().decode("utf-8"))
+    else:
+        table = Table("subject", "state", "found", "what to do", box=None, pad_edge=False)
+        for finding in diagnosis.findings:
+            table.add_row(finding.subject, finding.state, finding.found, finding.remedy)
+        Console(highlight=False, markup=False).print(table)
+    sys.exit(ExitCode.NOT_READY if any(finding.state == "missing" for finding in diagnosis.findings) else ExitCode.DONE)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def gc(*, dry_run: bool) -> None:
+    """Remove the containers and volumes of runs whose runner is dead, and nothing else."""
+    with Watch() as watch:
+        engine = wiring.make_world(watch).engine()
+    dead = []
+    for item in engine.owned():
+        owner = owner_of(item.labels)
+        if owner is not None and not wiring.owner_lives(owner):
+            dead.append(item)
+    # Containers first: a volume can't go while one mounts it.
+    for item in sorted(dead, key=lambda item: item.kind):
+        click.echo(f"{item.kind} {item.identity[:64]} of {item.labels[RUN]}")
+        if not dry_run:
+            (engine.remove if item.kind == "container" else engine.remove_volume)(item.identity)
+    click.echo(f"{len(dead)} {'would be removed' if dry_run else 'removed'}")

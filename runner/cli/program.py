@@ -1,0 +1,71 @@
+"""`pairbench`: its commands, and what becomes of errors.
+
+Results go to standard output, talk and progress to standard error. Exit codes are `runner.core.errors.ExitCode`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+import structlog
+
+import runner
+from runner.cli import corpora, images, logs, machine, runs
+from runner.core.errors import ExitCode, PairbenchError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(runner.__version__, prog_name="pairbench")
+@click.option("-v", "--verbose", is_flag=True, help="Log what is done to standard error.")
+def program(*, verbose: bool) -> None:
+    """Measure whether a memory makes a coding agent better, and what it costs, with evidence that others can check."""
+    logs.configure(verbose=verbose)
+
+
+for command in (
+    machine.doctor,
+    images.images,
+    corpora.corpora,
+    runs.plan,
+    runs.run,
+    runs.status,
+    runs.verify,
+    runs.summary,
+    runs.report,
+    machine.gc,
+):
+    program.add_command(command)
+
+
+def main() -> NoReturn:
+    """The program ran and ended with its exit code; no error shows a trace."""
+    try:
+        program.main(standalone_mode=False)
+    except PairbenchError as error:
+        _say(error.diagnostics())
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        sys.exit(ExitCode.FINDING)
+    except BrokenPipeError:
+        # Whoever read our output has gone; what is still buffered can go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.FINDING)
+    except Exception as error:  # noqa: BLE001 - the last resort, and the only one
+        structlog.get_logger().debug("internal error", trace=traceback.format_exc())
+        _say(f"internal error: {type(error).__name__}: {error} (a fault of pairbench; `-v` shows where)")
+        sys.exit(ExitCode.FINDING)
+    sys.exit(ExitCode.DONE)
+
+
+def _say(text: str) -> None:
+    click.echo("\n".join(f"pairbench: {line}" for line in text.splitlines()), err=True)

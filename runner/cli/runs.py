@@ -1,0 +1,166 @@
+"""Commands about studies and runs: plan, run, watch, recompute, look."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from runner import wiring
+from runner.cli.progress import Watch
+from runner.cli.tables import render_summary
+from runner.clients.launching import arm_difference
+from runner.core.errors import ExitCode, PairbenchError
+from runner.pipeline import concluding, executing, locking
+from runner.pipeline.folder import find_run
+from runner.pipeline.status import RunStatus, run_status
+
+_STUDY = click.argument("study", type=click.Path(path_type=Path))
+_RUN = click.argument("run", default="latest")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.command()
+@_STUDY
+@_JSON
+def plan(study: Path, *, as_json: bool) -> None:
+    """Show what STUDY would run, in which order, and how its arms differ. Nothing is spent or started."""
+    with Watch() as watch:
+        planned = locking.plan_study(wiring.make_world(watch), study)
+    if as_json:
+        sys.stdout.write(planned.plan.to_bytes().decode("utf-8"))
+        return
+    declared, limits = planned.study, planned.study.limits
+    console = Console(highlight=False, markup=False)
+    trials = len(planned.plan.trials)
+    console.print(
+        f"{declared.name}: {len(declared.tasks)} tasks x {declared.repetitions} repetitions x "
+        f"{len(declared.arms)} arms = {trials} trials"
+    )
+    console.print(
+        f"at most {limits.requests} model requests and {limits.wall_s + limits.grace_s} s a trial; "
+        f"{trials * limits.requests} requests and {trials * (limits.wall_s + limits.grace_s) // 60} minutes in all"
+    )
+    if declared.model.mode == "scripted":
+        console.print("evidence: fixture; a deterministic policy plays the model, and nothing is paid")
+    for arm in declared.arms:
+        console.print(
+            f"\n{arm.name}: {'the control' if arm.name == declared.control else 'differs from the control in'}"
+        )
+        for line in arm_difference(declared, arm):
+            console.print(f"  {line}")
+    table = Table("#", "block", "arms, in order", box=None, pad_edge=False)
+    blocks: dict[str, list[str]] = {}
+    for trial in planned.plan.trials:
+        blocks.setdefault(trial.block, []).append(trial.arm)
+    for number, (block, arms) in enumerate(blocks.items(), 1):
+        table.add_row(str(number), block, ", ".join(arms))
+    console.print()
+    console.print(table)
+
+
+@click.command()
+@_STUDY
+@_JSON
+def run(study: Path, *, as_json: bool) -> None:
+    """Run STUDY: lock it, run every trial in a fresh pod, seal the summary. Exit 1 when a trial failed."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        ran = executing.run_study(world, study)
+        watch.step("computing records, scores and summary")
+    summary = concluding.conclude(world.files, ran.folder)
+    if as_json:
+        sys.stdout.write(summary.to_bytes().decode("utf-8"))
+    else:
+        render_summary(summary, Console(highlight=False))
+        click.echo(f"run: {ran.folder}", err=True)
+    status_ = run_status(world.files, ran.folder)
+    failed = sum(count for outcome, count in status_.outcomes.items() if outcome != "completed")
+    sys.exit(ExitCode.DONE if ran.complete and not failed else ExitCode.FINDING)
+
+
+@click.command()
+@_RUN
+@_JSON
+def status(run: str, *, as_json: bool) -> None:
+    """Show how far RUN is, and how its pods were walled in. Exit 1 when a wall had a hole."""
+    files = wiring.make_files()
+    found = run_status(files, _folder(run))
+    if as_json:
+        json.dump(found.json_value(), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        _show_status(found)
+    sys.exit(ExitCode.FINDING if found.breaches else ExitCode.DONE)
+
+
+@click.command()
+@_RUN
+@_JSON
+def verify(run: str, *, as_json: bool) -> None:
+    """Recompute RUN from its raw evidence and compare every byte. Exit 4 on any difference."""
+    files = wiring.make_files()
+    folder = _folder(run)
+    try:
+        found = concluding.verify_run(files, folder, wiring.this_code())
+        problems, checked, same_code = found.differences, found.checked_files, found.same_code
+    except PairbenchError as error:
+        problems, checked, same_code = error.problems, 0, True
+    if as_json:
+        listing = {
+            "run": folder.name,
+            "holds": not problems,
+            "checked_files": checked,
+            "same_code": same_code,
+            "differences": [{"document": item.document, "key": item.key, "message": item.message} for item in problems],
+        }
+        json.dump(listing, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+        if not same_code:
+            click.echo("recomputed with other code than the run's", err=True)
+        verdict = "does not verify" if problems else f"verifies: {checked} files"
+        click.echo(f"{folder.name} {verdict}")
+    sys.exit(ExitCode.DOES_NOT_VERIFY if problems else ExitCode.DONE)
+
+
+@click.command()
+@_RUN
+@_JSON
+def summary(run: str, *, as_json: bool) -> None:
+    """Print the sealed summary of RUN as tables."""
+    found = concluding.read_summary(wiring.make_files(), _folder(run))
+    if as_json:
+        sys.stdout.write(found.to_bytes().decode("utf-8"))
+    else:
+        render_summary(found, Console(highlight=False))
+
+
+@click.command()
+@_RUN
+def report(run: str) -> None:
+    """Write RUN's report, one self-contained HTML page, and print its path."""
+    click.echo(concluding.write_report(wiring.make_files(), _folder(run)))
+
+
+def _folder(name: str) -> Path:
+    return find_run(wiring.make_files(), wiring.runs_folder(), name, Path.cwd())
+
+
+def _show_status(found: RunStatus) -> None:
+    console = Console(highlight=False, markup=False)
+    ended = "ended" if found.ended else "running, or broken off"
+    console.print(f"{found.run}: {found.finished} of {found.planned} trials, {ended}")
+    for outcome, count in found.outcomes.items():
+        console.print(f"  {outcome}: {count}")
+    console.print(f"  holes in the isolation: {found.breaches}")
+    for trial in found.trials:
+        for attempt in trial.attempts:
+            for breach in attempt.breaches:
+                console.print(f"  {trial.trial} attempt {attempt.attempt}: {breach}")

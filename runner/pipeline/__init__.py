@@ -1,0 +1,1 @@
+"""One function per stage: the Python API of Pairbench."""

@@ -1,0 +1,176 @@
+"""Everything after *execute*, computed from the raw evidence alone: records, scores, summary.
+
+The same functions serve a fresh run and a stranger's verification; none of them needs an engine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.clients.launching import expectation_of
+from runner.collect.attempt import collect_attempt
+from runner.collect.record import make_record
+from runner.core import layout
+from runner.core.canonical import sha256_digest
+from runner.core.evidence import AttemptEvidence
+from runner.core.outcomes import CONSEQUENCES
+from runner.core.quantities import Measured, Unavailable
+from runner.core.records import Score
+from runner.core.study import ClaudeCodeClient
+from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
+from runner.measure.checks import count
+from runner.measure.cost import trial_cost_microusd
+from runner.pipeline.folder import required
+from runner.summarize.context import ArmFacts, ModelFacts, SourceDigests, SummaryContext
+from runner.summarize.summary import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from runner.collect.attempt import AttemptResult
+    from runner.core.plan import PlannedTrial
+    from runner.core.quantities import Quantity
+    from runner.core.records import Record
+    from runner.core.resolved import ResolvedStudy
+    from runner.core.study import Label
+    from runner.core.summary import Summary
+    from runner.pipeline.folder import Run
+    from runner.ports.files import Files
+
+_NO_LABEL: Final = "the task has no labels"
+_NO_ANSWER: Final = "there is no answer"
+
+
+def attempt_result(study: ResolvedStudy, arm: str, files: Mapping[str, bytes]) -> AttemptResult:
+    """What the raw `files` of an attempt in `arm` come to."""
+    return collect_attempt(AttemptEvidence(files, expectation_of(study, study.arm(arm))))
+
+
+def may_retry(result: AttemptResult) -> bool:
+    """Whether another attempt may be made."""
+    return CONSEQUENCES[result.outcome].retried
+
+
+def records_of(run: Run, files: Files) -> tuple[Record, ...]:
+    """The record of every planned trial, in the order of the plan."""
+    return tuple(_record(run, planned, files) for planned in run.plan.trials)
+
+
+def scores_of(run: Run, records: tuple[Record, ...]) -> tuple[Score, ...]:
+    """The score of every record, in their order."""
+    labels = {label.task: label for label in run.labels.labels} if run.labels is not None else {}
+    return tuple(_score(run, record, labels.get(record.task)) for record in records)
+
+
+def summary_of(run: Run, records: tuple[Record, ...], scores: tuple[Score, ...]) -> Summary:
+    """The summary of a run."""
+    sources = SourceDigests(
+        lock=run.lock.digest(),
+        ledger_head=run.ledger_head,
+        records=sha256_digest(lines_of(records)),
+        scores=sha256_digest(lines_of(scores)),
+    )
+    return summarize(_context(run, sources), run.plan, records, scores)
+
+
+def lines_of(documents: tuple[Record, ...] | tuple[Score, ...]) -> bytes:
+    """The documents as NDJSON."""
+    return b"".join(document.to_line() for document in documents)
+
+
+def _record(run: Run, planned: PlannedTrial, files: Files) -> Record:
+    attempts = [
+        attempt_result(run.study, planned.arm, dict(_evidence(run, line.files, planned.trial, line.attempt, files)))
+        for line in run.ledger
+        if line.kind == "attempt_ended" and line.trial == planned.trial
+    ]
+    return make_record(planned, attempts)
+
+
+def _evidence(
+    run: Run, names: Mapping[str, str], trial: str, attempt: int, files: Files
+) -> Iterator[tuple[str, bytes]]:
+    folder = layout.attempt_folder(trial, attempt)
+    for name in names:
+        yield name.removeprefix(f"{folder}/"), required(files, run.folder, name)
+
+
+def _score(run: Run, record: Record, label: Label | None) -> Score:
+    asked = run.study.client.model if isinstance(run.study.client, ClaudeCodeClient) else ""
+    counts = None if label is None else count(record.answer, label, run.corpora[run.study.task(record.task).corpus])
+    missing = _NO_LABEL if counts is None else _NO_ANSWER
+
+    def found(value: int) -> Quantity:
+        return Measured(value) if counts is not None and record.answer else Unavailable(missing)
+
+    return Score(
+        trial=record.trial,
+        cost_microusd=trial_cost_microusd(record, run.prices, asked),
+        references_found=found(counts.sources.found if counts else 0),
+        references_total=counts.sources.total if counts else 0,
+        reference_files_found=found(counts.files.found if counts else 0),
+        reference_files_total=counts.files.total if counts else 0,
+        diagnostic_found=found(counts.coverage.found if counts else 0),
+        diagnostic_total=counts.coverage.total if counts else 0,
+    )
+
+
+def _context(run: Run, sources: SourceDigests) -> SummaryContext:
+    study, lock = run.study, run.lock
+    asked = study.client.model if isinstance(study.client, ClaudeCodeClient) else ""
+    return SummaryContext(
+        description=study.description,
+        protocol_version=lock.protocol_version,
+        arms=tuple(ArmFacts(arm.name, arm.description, bool(arm.mcp_servers) or arm.sidecar) for arm in study.arms),
+        differences=tuple(f"{arm.name}: {line}" for arm in lock.arms for line in arm.difference),
+        model=ModelFacts(study.model.mode, f"{study.model.policy} {study.model.policy_version}", asked),
+        client=ClientIdentity(name=study.client.kind, version=lock.client_version),
+        harness=HarnessIdentity(version=lock.harness.version, digest=lock.harness.source_sha256),
+        schedule=ScheduleIdentity(
+            slots=study.schedule.slots,
+            preparation=study.schedule.preparation,
+            attempts=study.schedule.attempts,
+        ),
+        prices=run.prices,
+        sources=sources,
+        pins=tuple(_pins(run)),
+        checks=_checks(run),
+        not_checked=tuple(_not_checked(run)),
+    )
+
+
+def _pins(run: Run) -> Iterator[Pin]:
+    for image in run.lock.images:
+        yield Pin(kind="image", name=image.name, digest=image.config_digest)
+    for name, corpus in sorted(run.lock.corpora.items()):
+        yield Pin(kind="corpus", name=name, digest=corpus.tree_sha256)
+        yield Pin(kind="index", name=name, digest=corpus.index.archive_sha256)
+
+
+def _checks(run: Run) -> tuple[Check, ...]:
+    started = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_started"}
+    ended = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_ended"}
+    open_ended = tuple(sorted(f"{trial} attempt {attempt}" for trial, attempt in started - ended))
+    return (
+        Check(
+            name="ledger-chain",
+            claim="Every line of the ledger holds the digest of the line before it.",
+            passed=True,
+            checked=len(run.ledger),
+            failed=(),
+        ),
+        Check(
+            name="attempts-ended",
+            claim="Every attempt that the ledger starts is ended in it.",
+            passed=not open_ended,
+            checked=len(started),
+            failed=open_ended,
+        ),
+    )
+
+
+def _not_checked(run: Run) -> Iterator[NotChecked]:
+    if run.study.model.mode == "scripted":
+        yield NotChecked(name="real-model", reason="a deterministic policy played the model")
+    if run.labels is None:
+        yield NotChecked(name="labels", reason="the study has no labels")

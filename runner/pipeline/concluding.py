@@ -1,0 +1,163 @@
+"""What is computed from a run is written beside its evidence, and recomputed by whoever doubts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.core import layout
+from runner.core.errors import PairbenchError, Problem
+from runner.pipeline.computing import lines_of, records_of, scores_of, summary_of
+from runner.pipeline.folder import file_fault, read_run
+from runner.publish.report import render_report
+from runner.summarize.seal import open_sealed, seal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from runner.core.lock import HarnessPin
+    from runner.core.summary import Summary
+    from runner.pipeline.folder import Run
+    from runner.ports.files import Files
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a recomputation found."""
+
+    checked_files: int
+    differences: tuple[Problem, ...]
+    same_code: bool
+    """The code that recomputed is the code that the lock names."""
+
+    @property
+    def holds(self) -> bool:
+        """Nothing differs."""
+        return not self.differences
+
+
+def conclude(files: Files, folder: Path) -> Summary:
+    """Records, scores, summary and its checksum are written in `folder`, from its raw evidence.
+
+    Raises:
+        EvidenceError: a document of the run is missing or damaged.
+    """
+    run = read_run(files, folder)
+    summary, documents = _computed(run, files)
+    for name, data in documents.items():
+        files.write(folder / name, data)
+    return summary
+
+
+def read_summary(files: Files, folder: Path) -> Summary:
+    """The sealed summary of the run in `folder`.
+
+    Raises:
+        EvidenceError: it is missing, damaged, or not what its checksum says.
+    """
+    found = (files.read(folder / layout.SUMMARY), files.read(folder / layout.CHECKSUM))
+    return open_sealed(found[0] or b"", found[1] or b"", layout.SUMMARY)
+
+
+def write_report(files: Files, folder: Path) -> Path:
+    """The report of the run's sealed summary stands in `folder`; its path is returned."""
+    path = folder / layout.REPORT
+    files.write(path, render_report(read_summary(files, folder)))
+    return path
+
+
+def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
+    """Everything after *execute* was recomputed from the raw evidence and compared, byte for byte.
+
+    Raises:
+        EvidenceError: the ledger, the lock or an input can't be read at all.
+    """
+    run = read_run(files, folder)
+    same_code = run.lock.harness.source_sha256 == harness.source_sha256
+    ledgered = {name: digest for line in run.ledger for name, digest in line.files.items()}
+    problems = list(_ledger_problems(run))
+    for name, digest in sorted(ledgered.items()):
+        fault = file_fault(files, folder, name, digest)
+        if fault:
+            problems.append(Problem(fault, name))
+    problems += _foreign(files, folder, ledgered)
+    if problems:
+        return Verification(len(ledgered), tuple(problems), same_code)
+    try:
+        summary, documents = _computed(run, files)
+    except PairbenchError as error:
+        return Verification(len(ledgered), error.problems, same_code)
+    problems += _head_problems(files, folder, run)
+    problems += _document_problems(files, folder, documents)
+    report = files.read(folder / layout.REPORT)
+    if report is not None and report != render_report(summary):
+        problems.append(
+            Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it")
+        )
+    return Verification(len(ledgered) + len(documents), tuple(problems), same_code)
+
+
+def _computed(run: Run, files: Files) -> tuple[Summary, dict[str, bytes]]:
+    records = records_of(run, files)
+    scores = scores_of(run, records)
+    summary = summary_of(run, records, scores)
+    sealed = seal(summary)
+    return summary, {
+        layout.RECORDS: lines_of(records),
+        layout.SCORES: lines_of(scores),
+        layout.SUMMARY: sealed.summary_bytes,
+        layout.CHECKSUM: sealed.checksum_bytes,
+    }
+
+
+def _ledger_problems(run: Run) -> Iterator[Problem]:
+    kinds = [line.kind for line in run.ledger]
+    if not kinds or kinds[0] != "run_started":
+        yield Problem("it does not begin with the start of a run", layout.LEDGER)
+    if not kinds or kinds[-1] != "run_ended":
+        yield Problem("it does not end with the end of the run", layout.LEDGER, hint="the run was broken off")
+    pinned = {
+        layout.STUDY: (run.lock.study_sha256, run.study.digest()),
+        layout.PLAN: (run.lock.plan_sha256, run.plan.digest()),
+        layout.PRICES: (run.lock.prices_sha256, run.prices.digest()),
+        layout.LABELS: (run.lock.labels_sha256, run.labels.digest() if run.labels is not None else ""),
+    }
+    for name, (locked, found) in pinned.items():
+        if locked != found:
+            yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)
+
+
+def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:
+    """The ledger's last line is bound by the summary only: one that was changed shows there, and is named here."""
+    try:
+        sealed = read_summary(files, folder).inputs.ledger_head
+    except PairbenchError:
+        return
+    if sealed != run.ledger_head:
+        yield Problem(f"its last digest is {run.ledger_head}, and the summary says {sealed}", layout.LEDGER)
+
+
+def _foreign(files: Files, folder: Path, known: dict[str, str]) -> Iterator[Problem]:
+    """Files in the evidence and the inputs that the ledger doesn't know."""
+    for part in (layout.TRIALS, "inputs"):
+        for name in files.walk(folder / part):
+            if f"{part}/{name}" not in known:
+                yield Problem("the ledger does not know this file", f"{part}/{name}")
+
+
+def _document_problems(files: Files, folder: Path, documents: dict[str, bytes]) -> Iterator[Problem]:
+    for name, data in documents.items():
+        found = files.read(folder / name)
+        if found is None:
+            yield Problem("missing", name)
+        elif found != data:
+            yield Problem(f"differs from what the raw evidence gives, first at {_where(found, data)}", name)
+
+
+def _where(found: bytes, expected: bytes) -> str:
+    pairs = zip(found, expected, strict=False)
+    offset = next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(found), len(expected)))
+    line = expected[:offset].count(b"\n") + 1
+    around = expected[max(0, offset - 40) : offset + 20].decode("utf-8", "replace").replace("\n", " ")
+    return f"line {line}, byte {offset}, near {around!r}"

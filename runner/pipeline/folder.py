@@ -1,0 +1,102 @@
+"""A run's folder: found by path or as `latest`, and its documents read back as types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from runner.core import layout
+from runner.core.canonical import Digest, sha256_digest
+from runner.core.documents import Document
+from runner.core.errors import EvidenceError, StudyError
+from runner.core.ledger import LedgerLine, read_ledger
+from runner.core.lock import Lock
+from runner.core.plan import Plan
+from runner.core.prices import PriceTable
+from runner.core.resolved import ResolvedLabels, ResolvedStudy
+from runner.core.tars import files_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from runner.ports.files import Files
+
+LATEST = "latest"
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was there before the first trial, and what the ledger says since."""
+
+    folder: Path
+    lock: Lock
+    plan: Plan
+    study: ResolvedStudy
+    labels: ResolvedLabels | None
+    prices: PriceTable
+    corpora: Mapping[str, Mapping[str, bytes]]
+    """Corpus -> path -> bytes: the workspaces."""
+    ledger: tuple[LedgerLine, ...]
+    ledger_head: Digest
+
+
+def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:
+    """The folder of the run called `name`: a path, the name of a folder in `runs`, or `latest`.
+
+    Raises:
+        StudyError: there is no such run.
+    """
+    for folder in (cwd / name, runs / name):
+        if files.read(folder / layout.LOCK) is not None:
+            return folder.resolve()
+    raise StudyError(f"there is no run {name!r}", hint=f"give the path of a run's folder, or the name of one in {runs}")
+
+
+def read_run(files: Files, folder: Path) -> Run:
+    """The run in `folder`.
+
+    Raises:
+        EvidenceError: a document is missing, damaged, or of an unknown version.
+    """
+    ledger, head = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
+    study = _document(files, folder, layout.STUDY, ResolvedStudy)
+    labels = files.read(folder / layout.LABELS)
+    corpora = {name: layout.corpus_tar(name) for name in study.corpora}
+    return Run(
+        folder=folder,
+        lock=_document(files, folder, layout.LOCK, Lock),
+        plan=_document(files, folder, layout.PLAN, Plan),
+        study=study,
+        labels=None if labels is None else ResolvedLabels.from_bytes(labels, layout.LABELS),
+        prices=_document(files, folder, layout.PRICES, PriceTable),
+        corpora={name: files_of(required(files, folder, tar), tar) for name, tar in corpora.items()},
+        ledger=ledger,
+        ledger_head=head,
+    )
+
+
+def required(files: Files, folder: Path, name: str) -> bytes:
+    """The bytes of the run's file `name`.
+
+    Raises:
+        EvidenceError: it isn't there.
+    """
+    data = files.read(folder / name)
+    if data is None:
+        raise EvidenceError("the file is missing", document=name)
+    return data
+
+
+def file_fault(files: Files, folder: Path, name: str, expected: str) -> str:
+    """What is wrong with the run's file `name`, which should have the digest `expected`; "" for nothing."""
+    if not files.is_regular(folder / name):
+        return "missing, or no regular file"
+    found = sha256_digest(required(files, folder, name))
+    return "" if found == expected else f"its digest is {found}, and the ledger says {expected}"
+
+
+def _document(files: Files, folder: Path, name: str, model: type[D]) -> D:
+    return model.from_bytes(required(files, folder, name), name)

@@ -1,0 +1,295 @@
+"""A study becomes a run's folder: everything read, laid out, indexed and pinned, before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from runner.clients.launching import ANY_OCCASION, arm_difference, launch_of, undeclared_differences, version_command
+from runner.core import layout
+from runner.core.canonical import sha256_digest
+from runner.core.errors import EngineError, Problem, StudyError
+from runner.core.labels import source_problems
+from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Lock
+from runner.core.owner import ROLE
+from runner.core.plan import make_plan
+from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
+from runner.core.study import ClaudeCodeClient
+from runner.core.tars import tar_of
+from runner.pipeline import imaging
+from runner.plan.corpora import CorpusReader
+from runner.plan.index import Indexer
+from runner.plan.load import load_study
+from runner.ports.engine import ContainerSpec, Tmpfs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from runner.core.lock import HarnessPin
+    from runner.core.plan import Plan
+    from runner.core.resolved import ResolvedStudy
+    from runner.images.oci import BuiltImage
+    from runner.pipeline.world import World
+    from runner.plan.corpora import Corpus
+    from runner.plan.index import Index
+    from runner.plan.load import LoadedStudy
+    from runner.ports.engine import Engine, EngineInfo
+
+_MIB: Final = 1 << 20
+_VERSION_MS: Final = 60_000
+_DISK_RESERVE_BYTES: Final = 1024 * _MIB
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A study that was read and found right, its corpora and its plan; nothing was built for it."""
+
+    loaded: LoadedStudy
+    corpora: Mapping[str, Corpus]
+    plan: Plan
+
+    @property
+    def study(self) -> ResolvedStudy:
+        """The study."""
+        return self.loaded.study
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A study that is ready to run: what was built for it, and the lock that pins it."""
+
+    planned: Planned
+    images: Mapping[str, BuiltImage]
+    indexes: Mapping[str, Index]
+    lock: Lock
+
+
+def plan_study(world: World, path: Path) -> Planned:
+    """The plan of the study at `path`; nothing is spent, built or started.
+
+    Raises:
+        StudyError: with every problem of the study and its corpora.
+    """
+    loaded = load_study(path, world.files)
+    study = loaded.study
+    reader = CorpusReader(world.files, world.build.tools.wheels, world.places.cache)
+    corpora = _corpora(reader, loaded)
+    _check_arms(study)
+    if loaded.labels is not None:
+        workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
+        problems = source_problems(loaded.labels.labels, workspaces, "labels")
+        if problems:
+            raise StudyError.of(problems)
+    plan = make_plan(
+        study=study.name,
+        seed=study.seed,
+        control=study.control,
+        arms=[arm.name for arm in study.arms],
+        tasks=[task.id for task in study.tasks],
+        repetitions=study.repetitions,
+    )
+    return Planned(loaded, corpora, plan)
+
+
+def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, str]) -> Locked:
+    """Images are built and loaded, indexes made, and everything is pinned; `labels` mark what is made in the engine.
+
+    Raises:
+        EnvironmentNotReady: no engine, no disk, or something can't be fetched.
+        EvidenceError: something isn't what its lock says.
+    """
+    engine = world.engine()
+    study = planned.study
+    _check_machine(world, engine, study)
+    images = {image.name: image for image in imaging.build(world, _image_names(study))}
+    imaging.load(world, engine, tuple(images.values()))
+    indexer = Indexer(
+        engine=engine,
+        files=world.files,
+        vectors=world.vectors,
+        progress=world.progress,
+        cache=world.places.cache,
+        trial=images["trial"].config_digest,
+        sidecar=images["qdrant"].config_digest,
+        labels=labels,
+        prefix=f"pairbench-{run}",
+    )
+    indexes = {name: indexer.index(corpus) for name, corpus in sorted(planned.corpora.items())}
+    client_version = _client_version(engine, study, images["trial"].tag, labels, run)
+    identity = _Identity(run, world.clock.utc(), client_version, world.harness, engine.info())
+    return Locked(planned, images, indexes, _lock(planned, images, indexes, identity))
+
+
+def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
+    """Everything that a stranger needs to recompute the run is in its folder; name -> digest of each file."""
+    planned = locked.planned
+    documents = {
+        layout.LOCK: locked.lock.to_bytes(),
+        layout.PLAN: planned.plan.to_bytes(),
+        layout.STUDY: planned.study.to_bytes(),
+        layout.PRICES: LIST_PRICES.to_bytes(),
+    }
+    if planned.loaded.labels is not None:
+        documents[layout.LABELS] = planned.loaded.labels.to_bytes()
+    documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
+    documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
+    for name, data in sorted(documents.items()):
+        world.files.write(folder / name, data)
+    return {name: sha256_digest(data) for name, data in documents.items()}
+
+
+def _corpora(reader: CorpusReader, loaded: LoadedStudy) -> dict[str, Corpus]:
+    problems: list[Problem] = []
+    found: dict[str, Corpus] = {}
+    for name, source in loaded.corpora.items():
+        try:
+            found[name] = reader.locked(source, loaded.folders[name])
+        except StudyError as error:
+            problems += error.problems
+    if problems:
+        raise StudyError.of(problems)
+    return found
+
+
+def _check_arms(study: ResolvedStudy) -> None:
+    problems = list(undeclared_differences(study))
+    launches: dict[str, str] = {}
+    for arm in study.arms:
+        try:
+            launch_of(study, arm, ANY_OCCASION)
+        except StudyError as error:
+            problems += error.problems
+            continue
+        said = "\n".join(arm_difference(study, arm))
+        if said in launches:
+            problems.append(
+                Problem(f"does not differ from {launches[said]}", "study", f"arms.{arm.name}", "declare a treatment")
+            )
+        launches.setdefault(said, arm.name)
+    if problems:
+        raise StudyError.of(problems)
+
+
+def _check_machine(world: World, engine: Engine, study: ResolvedStudy) -> None:
+    info, problems = engine.info(), []
+    needed = study.schedule.slots * study.limits.memory_bytes
+    if study.limits.cpus > info.cpus:
+        problems.append(Problem(f"the engine has {info.cpus}", "study", "limits.cpus"))
+    if needed > info.memory_bytes:
+        problems.append(
+            Problem(
+                f"{study.schedule.slots} slots need {needed} bytes, the engine has {info.memory_bytes}",
+                "study",
+                "limits",
+            )
+        )
+    trials = len(study.tasks) * len(study.arms) * study.repetitions
+    # A trial of the size that people run leaves well under a megabyte; what it may leave at most is in the limits.
+    estimate = _DISK_RESERVE_BYTES + trials * _MIB
+    free = world.files.free_bytes(world.places.runs)
+    if free < estimate:
+        problems.append(
+            Problem(f"{free} bytes are free, about {estimate} are needed", str(world.places.runs), hint="make room")
+        )
+    if problems:
+        raise EngineError.of(problems)
+
+
+def _image_names(study: ResolvedStudy) -> tuple[str, ...]:
+    ours = {arm.image for arm in study.arms if "@" not in arm.image}
+    return tuple(sorted({"gateway", "qdrant", "trial", *ours}))
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """What a lock says of the occasion."""
+
+    run: str
+    created_at: str
+    client_version: str
+    harness: HarnessPin
+    engine: EngineInfo
+
+
+def _lock(
+    planned: Planned, images: Mapping[str, BuiltImage], indexes: Mapping[str, Index], identity: _Identity
+) -> Lock:
+    study, info = planned.study, identity.engine
+    scripted = study.model.mode == "scripted"
+    asked = study.client.model if isinstance(study.client, ClaudeCodeClient) else ""
+    return Lock(
+        run=identity.run,
+        protocol_version=PROTOCOL_VERSION,
+        created_at=identity.created_at,
+        evidence="fixture" if scripted else "measurement",
+        model_shown=FIXTURE_MODEL if scripted else asked,
+        study_sha256=study.digest(),
+        labels_sha256=planned.loaded.labels.digest() if planned.loaded.labels is not None else "",
+        plan_sha256=planned.plan.digest(),
+        prices_sha256=LIST_PRICES.digest(),
+        prompts={task.id: sha256_digest(task.prompt.encode("utf-8")) for task in study.tasks},
+        client_version=identity.client_version,
+        arms=tuple(
+            ArmPin(
+                name=arm.name,
+                launch_sha256=launch_of(study, arm, ANY_OCCASION).spec.digest(),
+                difference=arm_difference(study, arm),
+            )
+            for arm in study.arms
+        ),
+        images=tuple(imaging.pin_of(image) for _, image in sorted(images.items())),
+        corpora={
+            name: CorpusPin(
+                corpus_sha256=pinned.corpus_sha256,
+                tree_sha256=pinned.tree_sha256,
+                passages_sha256=pinned.passages_sha256,
+                files=pinned.files,
+                passages=pinned.passages,
+                index=indexes[name].pin,
+            )
+            for name, pinned in sorted(study.corpora.items())
+        },
+        engine=EnginePin(
+            name=info.name,
+            version=info.version,
+            api_version=info.api_version,
+            architecture=info.architecture,
+            kernel=info.kernel,
+            storage_driver=info.storage_driver,
+            cgroup_version=info.cgroup_version,
+            cpus=info.cpus,
+            memory_bytes=info.memory_bytes,
+        ),
+        harness=identity.harness,
+    )
+
+
+def _client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Mapping[str, str], run: str) -> str:
+    command = version_command(study.client.kind)
+    if not command:
+        return "unversioned"
+    spec = ContainerSpec(
+        name=f"pairbench-{run}-version",
+        image=image,
+        labels={**labels, ROLE: "version"},
+        user="10002:10002",
+        entrypoint=command,
+        memory_bytes=1024 * _MIB,
+        pids=64,
+        cpus=1,
+        tmpfs=(
+            Tmpfs("/tmp", 16 * _MIB, 0, 0, "1777"),  # noqa: S108 - in the container
+            Tmpfs("/home/agent", 16 * _MIB, 10002, 10002, "0700"),
+        ),
+    )
+    container = engine.create(spec)
+    try:
+        engine.start(container)
+        code = engine.wait(container, _VERSION_MS)
+        said = engine.output(container, 4096).decode("utf-8", "replace").strip()
+    finally:
+        engine.remove(container)
+    if code != 0 or not said:
+        raise EngineError(f"{' '.join(command)} ended with {code}: {said}", document=f"image {image}")
+    return said.split()[0]

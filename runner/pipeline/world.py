@@ -1,0 +1,50 @@
+"""The outside that stages are given, as ports; `wiring` makes the real one, tests make another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from runner.core.lock import HarnessPin
+    from runner.core.owner import Owner
+    from runner.images.inputs import Build
+    from runner.ports.clock import Clock
+    from runner.ports.engine import Engine
+    from runner.ports.entropy import Entropy
+    from runner.ports.files import Files
+    from runner.ports.progress import Progress
+    from runner.ports.vectors import Vectors
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders of this installation."""
+
+    images: Path
+    """`image.toml` files and locks."""
+    cache: Path
+    """Whatever can be made again."""
+    runs: Path
+    """One folder a run, and `latest`."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything outside that a stage may need."""
+
+    engine: Callable[[], Engine]
+    """The engine; raises `EnvironmentNotReady` when none answers."""
+    files: Files
+    clock: Clock
+    entropy: Entropy
+    vectors: Vectors
+    build: Build
+    """How images are built."""
+    progress: Progress
+    owner: Owner
+    harness: HarnessPin
+    places: Places

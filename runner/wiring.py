@@ -1,0 +1,98 @@
+"""The one file that names adapters: ports meet the real outside here and nowhere else."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import runner
+from runner.adapters.apt import AptPackages
+from runner.adapters.bytecode import ImageInterpreter
+from runner.adapters.disk import Disk
+from runner.adapters.docker_engine import DockerEngine
+from runner.adapters.engine_address import find_engine_address
+from runner.adapters.harness import this_code
+from runner.adapters.host import host_facts
+from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
+from runner.adapters.vector_cache import VectorCache
+from runner.adapters.wheels import PipWheels
+from runner.core.errors import EnvironmentNotReady
+from runner.images.inputs import Build, Tools, host_arch
+from runner.images.store import Store
+from runner.pipeline.world import Places, World
+
+__all__ = ["machine_facts", "make_files", "make_world", "owner_lives", "runs_folder", "this_code"]
+
+if TYPE_CHECKING:
+    from runner.core.doctor import HostFacts
+    from runner.core.owner import Owner
+    from runner.ports.engine import Engine
+    from runner.ports.files import Files
+    from runner.ports.progress import Progress
+
+
+def make_world(progress: Progress) -> World:
+    """The real outside of this installation and this working folder."""
+    places = _places()
+    build = Build(
+        images_dir=places.images,
+        store=Store(places.cache / "images"),
+        tools=Tools(
+            packages=AptPackages(places.cache / "images" / "apt"),
+            wheels=PipWheels(),
+            bytecode=ImageInterpreter(),
+        ),
+        arch=host_arch(),
+        say=progress.step,
+    )
+    return World(
+        engine=functools.cache(functools.partial(_engine, places.cache)),
+        files=Disk(),
+        clock=SystemClock(),
+        entropy=SystemEntropy(),
+        vectors=VectorCache(places.cache / "vectors.sqlite"),
+        build=build,
+        progress=progress,
+        owner=this_process(),
+        harness=this_code(),
+        places=places,
+    )
+
+
+def make_files() -> Files:
+    """The real file system."""
+    return Disk()
+
+
+def runs_folder() -> Path:
+    """Where runs lie."""
+    return _places().runs
+
+
+def machine_facts() -> HostFacts:
+    """What this machine has."""
+    return host_facts(_places().cache, os.environ)
+
+
+def owner_lives(owner: Owner) -> bool:
+    """Whether the process that made something still runs."""
+    return is_alive(owner)
+
+
+def _places() -> Places:
+    root = Path(runner.__file__).resolve().parent.parent
+    if not (root / "images").is_dir():
+        root = Path.cwd()
+    cache = Path(os.environ.get("PAIRBENCH_CACHE") or root / ".cache")
+    return Places(images=root / "images", cache=cache, runs=Path.cwd() / "runs")
+
+
+def _engine(cache: Path) -> Engine:
+    address = find_engine_address(os.environ, cache)
+    if address is None:
+        raise EnvironmentNotReady(
+            "no container engine answers", document="container engine", hint="run `make engine`, or set DOCKER_HOST"
+        )
+    return DockerEngine(address)
