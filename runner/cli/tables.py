@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from rich.markup import escape
@@ -13,7 +14,7 @@ from runner.publish import formatting
 from runner.publish.page import PageTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from rich.console import Console
 
@@ -25,13 +26,13 @@ def render_summary(summary: Summary, console: Console) -> None:
     """Print what `summary` found: evidence, headline, contrasts, totals, medians, census, confounders, checks."""
     texts = PageTexts(summary)
     style = "yellow" if summary.evidence == "fixture" else "green"
-    console.print(Panel(Text(texts.banner()), border_style=style, title=escape(summary.study.name)))
+    console.print(Panel(_plain(texts.banner()), border_style=style, title=escape(summary.study.name)))
     for sentence in texts.headlines():
-        console.print(Text(sentence, style="bold"))
-    console.print(Text(_design(summary), style="dim"))
+        console.print(_plain(sentence, "bold"))
+    console.print(_plain(_design(summary), "dim"))
     for figures in texts.figures():
         _print_figures(texts, figures, console)
-    console.print(Text(summary.failures_line))
+    console.print(_plain(summary.failures_line))
     for chart in texts.median_charts():
         console.print(_medians(texts, chart))
     _print_census(texts, console)
@@ -53,7 +54,7 @@ def _print_figures(texts: PageTexts, figures: Figures, console: Console) -> None
         console.print(_contrasts(texts, figures, forest))
     console.print(_totals(texts, figures))
     if figures.excluded:
-        console.print(Text(f"Left out of every measure (blocks): {figures.excluded}", style="dim"))
+        console.print(_plain(f"Left out of every measure (blocks): {figures.excluded}", "dim"))
 
 
 def _contrasts(texts: PageTexts, figures: Figures, forest: Forest) -> Table:
@@ -107,7 +108,7 @@ def _print_confounders(texts: PageTexts, console: Console) -> None:
         _row(order, *line)
     console.print(order)
     for sentence in texts.inert_lines():
-        console.print(Text(sentence))
+        console.print(_plain(sentence))
     if texts.summary.findings:
         findings = _table("Findings", ["Kind", "For example"], ["Count"])
         for item in texts.summary.findings:
@@ -119,6 +120,8 @@ def _print_confounders(texts: PageTexts, console: Console) -> None:
     console.print(spend)
 
 
+# Control, format, surrogate, private and unassigned characters.
+_CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _VERDICTS: Final = {True: "passed", False: "failed"}
 
 
@@ -142,5 +145,10 @@ def _table(title: str, left: Iterable[str], right: Iterable[str]) -> Table:
 
 def _row(table: Table, *cells: str) -> None:
     """A row of plain texts: what a study or a client wrote is never taken as markup."""
-    shown: Sequence[Text] = [Text(cell) for cell in cells]
-    table.add_row(*shown)
+    table.add_row(*(_plain(cell) for cell in cells))
+
+
+def _plain(text: str, style: str = "") -> Text:
+    """`text` without what moves a cursor, changes a colour or turns the direction of writing."""
+    shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in _CONTROLS else sign for sign in text)
+    return Text(shown, style=style)

@@ -57,20 +57,24 @@ def dollars(microusd: int, scale: int = 1) -> str:
 
 
 def duration(ms: int, scale: int = 1) -> str:
-    """Milliseconds (in units of 1/`scale`) as seconds, or as minutes from ten of them on."""
+    """Milliseconds (in units of 1/`scale`): as such below a second, as minutes from ten of them on, else as seconds."""
     size = abs(ms) // scale
+    if size < 1_000:
+        return f"{decimal(ms, scale, 0)}{NARROW}ms"
     if size >= 600_000:
         return f"{decimal(ms, scale * 60_000, 1)}{NARROW}min"
     return f"{decimal(ms, scale * 1_000, 1 if size >= 100_000 else 2)}{NARROW}s"
 
 
 def amount(value: int, unit: str, scale: int = 1) -> str:
-    """`value` (in units of 1/`scale`) in `unit`; counts that were scaled keep two decimals while they are small."""
+    """`value` (in units of 1/`scale`) in `unit`; scaled counts other than tokens keep two decimals while small."""
     match unit:
         case "microusd":
             return dollars(value, scale)
         case "ms":
             return duration(value, scale)
+        case "tokens":
+            return decimal(value, scale, 0)
         case _:
             small = scale > 1 and abs(value) < 1_000 * scale
             return decimal(value, scale, 2 if small else 0)
@@ -79,6 +83,16 @@ def amount(value: int, unit: str, scale: int = 1) -> str:
 def scaled_figure(value: int, measure: MeasureIdentity) -> str:
     """A mean or a median of `measure`."""
     return percent(value) if measure.kind == "share" else amount(value, measure.unit, measure.scale)
+
+
+def axis_label(value: int, measure: MeasureIdentity) -> str:
+    """A round value of `measure` beside an axis, without the zeros that say nothing."""
+    text = scaled_figure(value, measure)
+    if value == 0:
+        return "0"
+    number, space, unit = text.partition(NARROW)
+    shortened = number.rstrip("0").rstrip(".") if "." in number else number
+    return f"{shortened}{space}{unit}"
 
 
 def scaled_difference(value: int, measure: MeasureIdentity) -> str:

@@ -13,7 +13,7 @@ from runner.publish.charts import Axis, Dumbbell, IntervalMark, amount_axis, dum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runner.core.summary import Contrast, MeasureIdentity, MedianRow, Summary, TotalsRow, View
+    from runner.core.summary import Contrast, Exclusion, MeasureIdentity, MedianRow, Summary, TotalsRow, View
 
 GROUPS: Final = {
     "cost": "Cost",
@@ -111,6 +111,10 @@ class Figures:
     meaning: str
     forests: tuple[Forest, ...]
     totals: tuple[Lines, ...]
+    excluded: str
+    """What no measure uses."""
+    silent: str
+    """Measures that are 0 in every arm."""
 
 
 class PageTexts:
@@ -141,19 +145,19 @@ class PageTexts:
         label = _lower_first(self.measures[contrast.measure].label)
         estimate = contrast.ratio_ppm
         if isinstance(estimate.value, Unavailable):
-            return f"{contrast.arm} and {contrast.control} can't be compared in {label}: {estimate.value.reason}."
+            return f"Arms {contrast.arm} and {contrast.control} can't be compared in {label}: {estimate.value.reason}."
         blocks = (
             f"{contrast.n_blocks:,} of {formatting.counted(self.summary.study.blocks, 'block')} "
             f"over {formatting.counted(contrast.n_tasks, 'task')}"
         )
         text = (
-            f"{contrast.arm}: {label} was {formatting.ratio(estimate.value.value)} times that of {contrast.control} "
-            f"({formatting.change(estimate.value.value)})"
+            f"In arm {contrast.arm}, {label} was {formatting.ratio(estimate.value.value)} times that of arm "
+            f"{contrast.control} ({formatting.change(estimate.value.value)}"
         )
         if isinstance(estimate.low, Unavailable):
-            return f"{text}, from {blocks}; no interval: {estimate.low.reason}."
+            return f"{text}), from {blocks}; no interval: {estimate.low.reason}."
         level = formatting.level(self.summary.resampling.level_ppm)
-        text = f"{text}; {level} interval {formatting.ratio_interval(estimate)}, from {blocks}."
+        text = f"{text}; {level} interval {formatting.ratio_interval(estimate)}), from {blocks}."
         if estimate.low.value <= 1_000_000 <= estimate.high.value:
             text += " The interval includes 1: a difference isn't shown."
         return text
@@ -162,17 +166,14 @@ class PageTexts:
         """The headline measures of every treatment."""
         axis = self.headline_axis()
         return tuple(
-            self._card(self.contrast(name, arm), axis) for arm in self.treatments for name in self._headline_names()
+            self._card(self.contrast(name, arm), axis) for arm in self.treatments for name in self.summary.headline
         )
 
     def headline_axis(self) -> Axis:
         """One axis for all cards."""
         return ratio_axis(
-            [self.contrast(name, arm).ratio_ppm for arm in self.treatments for name in self._headline_names()]
+            [self.contrast(name, arm).ratio_ppm for arm in self.treatments for name in self.summary.headline]
         )
-
-    def _headline_names(self) -> tuple[str, ...]:
-        return self.summary.headline
 
     def _card(self, contrast: Contrast, axis: Axis) -> Card:
         measure = self.measures[contrast.measure]
@@ -206,7 +207,14 @@ class PageTexts:
         """Forests and totals under each treatment of failures."""
         titles = {"complete_blocks": "Complete blocks", "failures_counted": "Failures counted"}
         return tuple(
-            Figures(titles[view.treatment], view.meaning, self._forests(view), self._totals(view))
+            Figures(
+                titles[view.treatment],
+                view.meaning,
+                self._forests(view),
+                self._totals(view),
+                _exclusions(_common_exclusions(view)),
+                self._silent(view),
+            )
             for view in self.summary.views
         )
 
@@ -227,9 +235,7 @@ class PageTexts:
         """Some arm has a figure other than 0."""
         return any(total.total != Measured(0) for total in self._totals_row(view, measure).arms)
 
-    def silent_measures(self, view_index: int = 0) -> str:
-        """Measures that are 0 in every arm, which tables leave out."""
-        view = self.summary.views[view_index]
+    def _silent(self, view: View) -> str:
         return "; ".join(
             measure.label for measure in self.summary.measures if not self._says_something(view, measure.name)
         )
@@ -274,18 +280,18 @@ class PageTexts:
             medians=tuple(formatting.scaled_quantity(item.median_scaled, measure) for item in medians.arms),
             blocks=f"{row.n_blocks:,}",
             tasks=f"{row.n_tasks:,}",
-            excluded="; ".join(f"{item.reason} ({item.blocks:,})" for item in row.excluded),
+            excluded=_exclusions([item for item in row.excluded if item not in _common_exclusions(view)]),
         )
 
     def median_charts(self) -> tuple[MedianChart, ...]:
         """Per-task medians of the headline measures, over complete blocks."""
-        charts = (self._median_chart(self.measures[name]) for name in self._headline_names())
+        charts = (self._median_chart(self.measures[name]) for name in self.summary.headline)
         return tuple(chart for chart in charts if chart.lines)
 
     def _median_chart(self, measure: MeasureIdentity) -> MedianChart:
         rows = [row for row in self.summary.views[0].medians if row.measure == measure.name]
         axis = amount_axis(
-            [value for row in rows for value in _medians(row)], lambda value: formatting.scaled_figure(value, measure)
+            [value for row in rows for value in _medians(row)], lambda value: formatting.axis_label(value, measure)
         )
         return MedianChart(
             measure.label,
@@ -329,7 +335,7 @@ class PageTexts:
 
     def order_lines(self) -> tuple[tuple[str, str, str, str, str, str], ...]:
         """Headline measure, arm, and ratio and blocks when the control ran before, and after."""
-        return tuple(self._order_line(name, arm) for name in self._headline_names() for arm in self.treatments)
+        return tuple(self._order_line(name, arm) for name in self.summary.headline for arm in self.treatments)
 
     def _order_line(self, name: str, arm: str) -> tuple[str, str, str, str, str, str]:
         before, after = (
@@ -356,9 +362,11 @@ class PageTexts:
     def _inert_line(self, index: int) -> str:
         item = self.summary.inert[index]
         if not item.inert:
-            return f"{item.arm}: all {formatting.counted(item.completed, 'completed trial')} called the memory."
+            return f"Arm {item.arm}: all {formatting.counted(item.completed, 'completed trial')} called the memory."
         names = ", ".join(item.trials)
-        return f"{item.arm}: {item.inert:,} of {item.completed:,} completed trials never called the memory: {names}."
+        return (
+            f"Arm {item.arm}: {item.inert:,} of {item.completed:,} completed trials never called the memory: {names}."
+        )
 
     def spend_lines(self) -> tuple[tuple[str, ...], ...]:
         """What all attempts of each arm used."""
@@ -395,6 +403,16 @@ class PageTexts:
 
 def _medians(row: MedianRow) -> tuple[int, ...]:
     return tuple(arm.median_scaled.value for arm in row.arms if isinstance(arm.median_scaled, Measured))
+
+
+def _common_exclusions(view: View) -> list[Exclusion]:
+    """Blocks that every measure leaves out."""
+    first, *others = view.totals
+    return [item for item in first.excluded if all(item in row.excluded for row in others)]
+
+
+def _exclusions(items: list[Exclusion]) -> str:
+    return "; ".join(f"{item.reason} ({item.blocks:,})" for item in items)
 
 
 def _lower_first(text: str) -> str:

@@ -139,21 +139,21 @@ _TOKEN_LABELS: Final = dict(
 MEASURES: Final[tuple[Measure, ...]] = (
     _amount(
         "cost_microusd",
-        "Cost at list price, client and memory",
+        "Cost at list price",
         "microusd",
         "cost",
         lambda source: total([source.client_cost_microusd, source.memory_cost_microusd]),
     ),
     _amount(
         "client_cost_microusd",
-        "Cost at list price, client alone",
+        "Cost of the client's model requests",
         "microusd",
         "cost",
         lambda source: source.client_cost_microusd,
     ),
     _amount(
         "memory_cost_microusd",
-        "Cost at list price, memory's own model requests",
+        "Cost of the memory's model requests",
         "microusd",
         "cost",
         lambda source: source.memory_cost_microusd,
@@ -170,7 +170,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
     _amount("reported_total_tokens", "Tokens as the client reports them", "tokens", "tokens", _reported_tokens),
     _amount(
         "memory_total_tokens",
-        "Tokens of the memory's own model requests",
+        "Tokens of the memory's model requests",
         "tokens",
         "tokens",
         _memory_tokens,
