@@ -218,8 +218,13 @@ while True:
         gateway.bind(str(path))
         path.chmod(0o666)
         gateway.listen(1)
+
         # Somebody takes the look whether the gateway is there, and nothing after it.
-        first = threading.Thread(target=lambda: gateway.accept()[0].close())
+        def take_one() -> None:
+            connection, _ = gateway.accept()
+            connection.close()
+
+        first = threading.Thread(target=take_one)
         first.start()
         document = launch_document(
             [PYTHON, "-c", script, str(port)],
