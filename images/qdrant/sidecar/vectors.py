@@ -1,7 +1,8 @@
 """Point ids, vectors and payloads of requests, checked before the engine sees them.
 
 The engine writes an operation to its log first and looks at it afterwards: what is wrong must not get that far. It
-takes NaN for a vector, and a payload that nests more deeply than its own decoder reads makes a shard unreadable for good.
+takes NaN for a vector, and a payload that nests more deeply than its own decoder reads makes a shard unreadable for
+good.
 """
 
 from __future__ import annotations
