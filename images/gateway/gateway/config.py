@@ -68,7 +68,7 @@ def parse_config(text: str) -> Config:
     """
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError([f"not JSON: {error}"]) from error
     if not isinstance(document, dict):
         raise ConfigError(["not a JSON object"])

@@ -6,7 +6,6 @@ Whatever a client does, it ends its own connection at most.
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,7 @@ class WireLimits:
     bodies_in_memory_bytes: int = 128 * 1024 * 1024
     head_seconds: float = 30.0
     idle_seconds: float = 600.0
-    body_stall_seconds: float = 60.0
+    body_seconds: float = 300.0
     write_stall_seconds: float = 60.0
 
 
@@ -97,7 +96,7 @@ class Connection:
         if head is None:
             return False
         self.busy = True
-        exchange = self._gateway.arrive(time.monotonic_ns(), head if isinstance(head, Request) else EMPTY)
+        exchange = self._gateway.arrive(head if isinstance(head, Request) else EMPTY)
         try:
             if isinstance(head, Request):
                 answer = await self._answer(exchange, head)
@@ -105,6 +104,10 @@ class Connection:
                 answer = self._gateway.refuse(exchange, head)
             await self._send(exchange, answer)
         finally:
+            if not exchange.recorded:
+                # The gateway ends, or a fault of ours took the answer away.
+                exchange.cut = True
+                self._gateway.record(exchange)
             self._budget.give(self._held_bytes)
             self._held_bytes = 0
             self.busy = False
@@ -115,58 +118,64 @@ class Connection:
 
     async def _answer(self, exchange: Exchange, head: Request) -> Answer:
         received = bytearray()
+        problem: RefusedError | None = None
         try:
-            await self._body(received)
+            async with asyncio.timeout(self._limits.body_seconds):
+                await self._body(received)
         except RefusedError as error:
-            exchange.request = Request(head.method, head.target, head.headers, bytes(received))
-            return self._gateway.refuse(exchange, error)
-        return await self._gateway.answer(exchange, Request(head.method, head.target, head.headers, bytes(received)))
+            problem = error
+        except TimeoutError:
+            problem = RefusedError(408, "bad_request", "The body of the request did not arrive.")
+        exchange.request = Request(head.method, head.target, head.headers, bytes(received))
+        return self._gateway.refuse(exchange, problem) if problem else await self._gateway.answer(exchange)
 
     async def _head(self) -> Request | RefusedError | None:
         """The next request's head, what is wrong with it, or None when no more comes."""
-        begun = False
-        while True:
+        if not self._http.trailing_data[0]:
             try:
-                event = self._http.next_event()
-            except h11.RemoteProtocolError as error:
-                return RefusedError(400, "bad_request", f"Malformed HTTP: {error}"[:200])
-            if isinstance(event, h11.Request):
-                headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in event.headers)
-                return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"")
-            if event is not h11.NEED_DATA:
-                return None
-            seconds = self._limits.head_seconds if begun else self._limits.idle_seconds
-            try:
-                data = await asyncio.wait_for(self._reader.read(READ_BYTES), seconds)
+                self._http.receive_data(
+                    await asyncio.wait_for(self._reader.read(READ_BYTES), self._limits.idle_seconds)
+                )
             except TimeoutError:
-                return RefusedError(408, "bad_request", "The head of the request did not arrive.") if begun else None
-            begun = begun or bool(data)
-            self._http.receive_data(data)
+                return None
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                event = await self._event()
+        except RefusedError as error:
+            return error
+        except TimeoutError:
+            return RefusedError(408, "bad_request", "The head of the request did not arrive.")
+        if not isinstance(event, h11.Request):
+            return None
+        headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in event.headers)
+        return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"")
 
-    async def _body(self, received: bytearray) -> None:
-        """The whole body is in `received`.
+    async def _event(self) -> object:
+        """The next thing that the client says.
 
         Raises:
-            RefusedError: when it is malformed, too large or too slow.
+            RefusedError: when it isn't HTTP.
         """
         while True:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
                 raise RefusedError(400, "bad_request", f"Malformed HTTP: {error}"[:200]) from error
-            if isinstance(event, h11.EndOfMessage):
-                return
-            if isinstance(event, h11.Data):
-                self._hold(len(event.data), len(received))
-                received += event.data
-                continue
+            if event is not h11.NEED_DATA:
+                return event
             if self._http.they_are_waiting_for_100_continue:
                 self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
-            try:
-                data = await asyncio.wait_for(self._reader.read(READ_BYTES), self._limits.body_stall_seconds)
-            except TimeoutError as error:
-                raise RefusedError(408, "bad_request", "The body of the request did not arrive.") from error
-            self._http.receive_data(data)
+            self._http.receive_data(await self._reader.read(READ_BYTES))
+
+    async def _body(self, received: bytearray) -> None:
+        """The whole body is in `received`.
+
+        Raises:
+            RefusedError: when it is malformed or too large.
+        """
+        while isinstance(event := await self._event(), h11.Data):
+            self._hold(len(event.data), len(received))
+            received += event.data
 
     def _hold(self, more_bytes: int, before_bytes: int) -> None:
         if before_bytes + more_bytes > self._limits.body_bytes or not self._budget.take(more_bytes):
@@ -190,7 +199,7 @@ class Connection:
             if exchange.first_byte_ns is None:
                 exchange.status = None
             else:
-                exchange.last_byte_ns = time.monotonic_ns()
+                exchange.last_byte_ns = self._gateway.now_ns()
             exchange.observation = answer.observe()
             self._gateway.record(exchange)
         self._write(last)
@@ -202,7 +211,7 @@ class Connection:
         if exchange.request.method != "HEAD":
             exchange.response += body
             data += self._http.send(h11.Data(data=body)) or b""
-        exchange.first_byte_ns = time.monotonic_ns()
+        exchange.first_byte_ns = self._gateway.now_ns()
         return data + (self._http.send(h11.EndOfMessage()) or b"")
 
     async def _stream(self, exchange: Exchange, answer: Answer) -> bytes:
@@ -212,7 +221,7 @@ class Connection:
             self._require_client(exchange)
             self._write(pending + (self._http.send(h11.Data(data=chunk)) or b""))
             pending = b""
-            exchange.first_byte_ns = exchange.first_byte_ns or time.monotonic_ns()
+            exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
             exchange.response += chunk
             await self._drain()
         return pending + (self._http.send(h11.EndOfMessage()) or b"")

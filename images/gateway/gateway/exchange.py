@@ -102,6 +102,7 @@ class Exchange:
     first_byte_ns: int | None = None
     last_byte_ns: int | None = None
     cut: bool = False
+    recorded: bool = False
     response: bytearray = field(default_factory=bytearray)
 
 
@@ -118,7 +119,7 @@ def retry_count(request: Request) -> int | None:
 
 def exchange_document(exchange: Exchange) -> dict[str, object]:
     """The exchange as `exchanges.jsonl` holds it."""
-    seen = exchange.observation or Observation(None, None, None, False, UsageUnavailable("not a model request"))
+    seen = exchange.observation or Observation(None, None, None, False, UsageUnavailable("no answer was made"))
     return {
         "format": FORMAT,
         "version": VERSION,

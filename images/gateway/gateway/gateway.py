@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,28 +41,35 @@ def say(event: str, **fields: object) -> None:
 class Gateway:
     """One attempt's exchanges, from the first to the last."""
 
-    def __init__(self, admission: Admission, upstream: Upstream, evidence: Evidence, seed: str) -> None:
+    def __init__(
+        self,
+        admission: Admission,
+        upstream: Upstream,
+        evidence: Evidence,
+        seed: str,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         """No exchange has arrived."""
         self.exchanges = 0
+        self.now_ns = now_ns
         self._admission = admission
         self._upstream = upstream
         self._evidence = evidence
         self._seed = seed
         self._reserved: dict[int, int] = {}
 
-    def arrive(self, received_ns: int, request: Request) -> Exchange:
+    def arrive(self, request: Request) -> Exchange:
         """A new exchange, the next in the order of arrival."""
         self.exchanges += 1
-        return Exchange(seq=self.exchanges, received_ns=received_ns, request=request)
+        return Exchange(seq=self.exchanges, received_ns=self.now_ns(), request=request)
 
-    async def answer(self, exchange: Exchange, request: Request) -> Answer:
+    async def answer(self, exchange: Exchange) -> Answer:
         """What goes back for the whole request; a refusal, or a fault of ours, is an answer too."""
-        exchange.request = request
         try:
             self._admission.note(exchange)
             self._admission.require_owner(exchange)
             self._require_room(exchange, 0)
-            answer = await self._upstream.answer(request, exchange.seq, self._admission.take_model_request)
+            answer = await self._upstream.answer(exchange.request, exchange.seq, self._admission.take_model_request)
             self._require_room(exchange, answer.body_limit_bytes)
         except RefusedError as error:
             return self.refuse(exchange, error)
@@ -84,6 +92,7 @@ class Gateway:
 
     def refuse(self, exchange: Exchange, error: RefusedError) -> Answer:
         """The refusal as an answer; its bodies are recorded as long as there is room."""
+        self._admission.note(exchange)
         answer = refusal_answer(error, identifier("req", self._seed, exchange.seq), model_asked(exchange.request.body))
         self._release(exchange)
         if error.refused != "record_limit":
@@ -98,4 +107,5 @@ class Gateway:
         Raises:
             EvidenceError: when it can't be written; nobody may then be told the answer's end.
         """
+        exchange.recorded = True
         self._evidence.record(exchange, self._reserved.pop(exchange.seq, None))

@@ -8,7 +8,11 @@ from typing import Any, NoReturn
 
 from gateway.provider_errors import RefusedError
 
+# Tuples: what a client sends in their place may not be hashable.
 ROLES = ("user", "assistant")
+# Whoever writes parts of an accepted body again may nest them this much deeper.
+DEPTH_SLACK = 64
+TOOL_CHOICES = ("auto", "any", "tool", "none")
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,10 @@ def parse_object(body: bytes) -> dict[str, Any]:
     """
     try:
         document = json.loads(body, parse_constant=_no_constant)
-        json.dumps(document, ensure_ascii=False).encode()
+        probe = document
+        for _ in range(DEPTH_SLACK):
+            probe = [probe]
+        json.dumps(probe, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         bad(f"The request body is not valid JSON: {type(error).__name__}")
     if not isinstance(document, dict):
@@ -113,7 +120,7 @@ def _tools(tools: object) -> tuple[dict[str, Any], ...]:
 def _tool_choice(choice: object) -> str:
     if choice is None:
         return "auto"
-    if not isinstance(choice, dict) or choice.get("type") not in {"auto", "any", "tool", "none"}:
+    if not isinstance(choice, dict) or choice.get("type") not in TOOL_CHOICES:
         bad("tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'")
     return str(choice["type"])
 
@@ -137,12 +144,13 @@ def _check_results(messages: list[tuple[str, tuple[dict[str, Any], ...]]]) -> No
     asked: set[str] = set()
     for index, (role, blocks) in enumerate(messages):
         kind, key = ("tool_result", "tool_use_id") if role == "user" else ("tool_use", "id")
-        named = {block.get(key) for block in blocks if block["type"] == kind}
-        if not all(isinstance(name, str) for name in named):
-            bad(f"messages.{index}: {kind} needs a {key}")
+        values = [block.get(key) for block in blocks if block["type"] == kind]
+        named = {value for value in values if isinstance(value, str)}
+        if len(named) != len(values):
+            bad(f"messages.{index}: every {kind} needs a {key} of its own")
         if role == "user" and named != asked:
             bad(f"messages.{index}: every `tool_use` block must have a `tool_result` block in the next message")
-        asked = {str(name) for name in named} if role == "assistant" else set()
+        asked = named if role == "assistant" else set()
 
 
 def _blocks(content: object, where: str) -> tuple[dict[str, Any], ...]:

@@ -19,6 +19,7 @@ RULE = "byte-quarter-1"
 BYTES_PER_TOKEN = 4
 
 Ttl = Literal["5m", "1h"]
+TTLS = ("5m", "1h")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,6 @@ def _bare(block: object) -> object:
 def _ttl(control: object) -> Ttl:
     kind = control.get("type") if isinstance(control, dict) else None
     ttl = control.get("ttl", "5m") if isinstance(control, dict) else None
-    if kind != "ephemeral" or ttl not in {"5m", "1h"}:
+    if kind != "ephemeral" or ttl not in TTLS:
         bad("cache_control: Input should be ephemeral, with a ttl of '5m' or '1h'")
     return "1h" if ttl == "1h" else "5m"

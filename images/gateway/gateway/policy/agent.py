@@ -111,7 +111,7 @@ def _search(view: View, terms: Sequence[Term]) -> Turn | None:
     found = places(_hits(view), terms)
     if found and (found[0].defines or len(found[0].terms) >= min(ENOUGH_TERMS, len(terms))):
         return None
-    patterns = {step.arguments.get("pattern") for step in tried}
+    patterns = [step.arguments.get("pattern") for step in tried]
     untried = [group for group in _groups(terms) if _pattern(group) not in patterns]
     if not untried:
         return None
@@ -128,11 +128,12 @@ def _search(view: View, terms: Sequence[Term]) -> Turn | None:
 
 
 def _groups(terms: Sequence[Term]) -> list[Sequence[Term]]:
-    """What is looked for in one search each: every exact term alone, then the words, a few together."""
+    """What is looked for in one search each: every exact term alone, the words a few together, light names last."""
     words = [term for term in terms if not term.exact]
     return [
-        *([term] for term in terms if term.exact),
+        *([term] for term in terms if term.exact and not term.light),
         *(words[start : start + WORDS_TOGETHER] for start in range(0, len(words), WORDS_TOGETHER)),
+        *([term] for term in terms if term.exact and term.light),
     ]
 
 

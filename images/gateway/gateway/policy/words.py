@@ -43,7 +43,6 @@ ENDINGS = (
     ("ing", ""),
     ("ed", ""),
     ("s", ""),
-    ("e", ""),
 )
 # Where a word may begin: at a word's start, or after an underscore in a name.
 WORD_START = r"(?:\b|_)"
@@ -55,12 +54,13 @@ DOTTED_NAME = re.compile(
 
 @dataclass(frozen=True)
 class Term:
-    """A word to look for: `pattern` is a regular expression that ripgrep and Python read alike."""
+    """A word to look for; `pattern` reads alike for ripgrep and Python, and a light term is looked for last."""
 
     text: str
     pattern: str
     weight: int
     exact: bool
+    light: bool = False
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -123,7 +123,7 @@ def _quoted_terms(question: str) -> Iterable[Term]:
 def _code_terms(question: str) -> Iterable[Term]:
     for token in TOKEN.findall(BACKTICKED.sub(" ", question)):
         if SHORT_NAME.fullmatch(token):
-            yield _exact(token, NAME_WEIGHT)
+            yield replace(_exact(token, WORD_WEIGHT), light=True)
         elif CODE_LIKE.fullmatch(token):
             yield from _identifier_terms(token)
 
@@ -142,7 +142,7 @@ def _identifier_terms(identifier: str) -> Iterable[Term]:
 
 def _names(question: str) -> Iterable[Term]:
     """Words with a capital that don't begin a sentence."""
-    for match in re.finditer(r"[^.!?:\s] ([A-Z][a-z]{2,})\b", BACKTICKED.sub(" ", question)):
+    for match in re.finditer(r"[^.!?:\s] ([A-Z][a-z]{2,})(?![\w.:-])", BACKTICKED.sub(" ", question)):
         if match.group(1).lower() not in STOPWORDS:
             yield _exact(match.group(1), NAME_WEIGHT)
 
@@ -160,6 +160,7 @@ def _words(question: str) -> Iterable[Term]:
 def stem_pattern(word: str) -> str:
     """A pattern for the word and its common endings: `retries` and `retry` give the same."""
     for ending, rest in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_WORD_CHARACTERS and not word.endswith("ss"):
+        kept_characters = len(word) - len(ending) + min(len(rest), 2)
+        if word.endswith(ending) and kept_characters >= SHORTEST_WORD_CHARACTERS and not word.endswith("ss"):
             return word[: -len(ending)] + rest
     return word
