@@ -16,7 +16,7 @@ MACHINE_PATHS = re.compile(
 )
 PACKAGE_HOSTS = re.compile(
     rb"https?://[^\s/\"'<>]*(?:artifactory|artifactregistry|nexus|mirror|pkg\.dev|devpi|proxy)[^\s\"'<>]*"
-    rb"|--(?:extra-)?index-url|--find-links|--trusted-host"
+    rb"|--(?:(?:extra-)?index-url|find-links|trusted-host)[= ][^\s(|)]"
 )
 
 
