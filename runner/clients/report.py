@@ -124,6 +124,11 @@ def short(text: str) -> str:
     return line if len(line) <= MAX_REASON_CHARACTERS else line[: MAX_REASON_CHARACTERS - 1] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """`number` of the things that `noun` names, in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def last_words(stderr: bytes) -> str:
     """The last line of `stderr` that says something, or ""."""
     lines = [line for line in plain_text(stderr[-65536:].decode("utf-8", "replace")).splitlines() if line.strip()]
@@ -151,12 +156,12 @@ def _findings(seen: _Seen, ending: Ending) -> Iterable[Finding]:
         first, second = seen.starts[:2]
         yield finding(FindingKind.READY_CHANGED, f"{_start(first)}, later {_start(second)}")
     if seen.retries:
-        yield finding(FindingKind.CLIENT_RETRIES, f"{seen.retries} model requests were tried again")
+        yield finding(FindingKind.CLIENT_RETRIES, f"model requests were tried again: {seen.retries}")
     for fallback in seen.fallbacks[:MAX_NAMES]:
         yield finding(FindingKind.MODEL_FALLBACK, f"{fallback.original} to {fallback.fallback}")
     if seen.denied:
         tools = ", ".join(sorted(set(seen.denied.values())))
-        yield finding(FindingKind.PERMISSION_DENIED, f"{len(seen.denied)} calls of {tools}")
+        yield finding(FindingKind.PERMISSION_DENIED, f"{counted(len(seen.denied), 'call')} of {tools}")
     if seen.results:
         yield from _usage_findings(seen.results[-1])
         if ending is Ending.OK and not seen.results[-1].answer.strip():

@@ -129,7 +129,7 @@ def _end_findings(documents: Documents) -> Iterator[Finding]:
     if not isinstance(report, Unavailable):
         if report.killed:
             names = ", ".join(sorted({process.comm for process in report.killed}))
-            yield finding(FindingKind.PROCESSES_KILLED, f"{len(report.killed)} processes outlived the client: {names}")
+            yield finding(FindingKind.PROCESSES_KILLED, f"{len(report.killed)} outlived the client: {names}")
         if report.stdout_truncated or report.stderr_truncated:
             yield finding(FindingKind.OUTPUT_TRUNCATED, "the client wrote more than was kept")
     if not isinstance(engine, Unavailable) and engine.trial is not None and engine.trial.oom_killed:

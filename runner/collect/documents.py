@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.clients.report import short
@@ -84,8 +84,10 @@ def _document(model: type[D], files: Mapping[str, bytes], name: str) -> D | Unav
         return Unavailable(_first(error))
 
 
-def _first(error: EvidenceError) -> str:
-    return short(plain_text(str(error.problems[0])))
+def _first(error: EvidenceError, *, place: bool = True) -> str:
+    """The error's first problem, without the name of its document where that is said already."""
+    problem = error.problems[0]
+    return short(plain_text(str(problem if place else replace(problem, document=""))))
 
 
 def _exchanges(data: bytes) -> ExchangeLog:
@@ -98,7 +100,7 @@ def _exchanges(data: bytes) -> ExchangeLog:
         try:
             exchange = Exchange.from_json(item, f"{EXCHANGES} line {line}")
         except EvidenceError as error:
-            damage.append(Damage(line, _first(error)))
+            damage.append(Damage(line, _first(error, place=False)))
             continue
         if exchange.seq in found:
             damage.append(Damage(line, f"exchange {exchange.seq} stands twice"))
@@ -118,5 +120,5 @@ def _sidecar(data: bytes) -> SidecarLog:
             try:
                 requests.append(validated(SidecarRequest, item, f"{SIDECAR} line {line}", EvidenceError))
             except EvidenceError as error:
-                damage.append(Damage(line, _first(error)))
+                damage.append(Damage(line, _first(error, place=False)))
     return SidecarLog(tuple(requests), tuple(damage))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.client import Ending
+from runner.clients.report import counted
 from runner.collect.isolation import isolation_breaches
 from runner.collect.verdict import Verdict
 from runner.core.evidence import STDERR, STDOUT
@@ -63,11 +64,11 @@ def _unless_contaminated(case: Case, _report: ExitReport) -> Verdict | None:
             return _invalid(f"the client had the MCP server {min(servers - declared)}, which its arm lacks")
     sidecar, exchanges = case.documents.sidecar, case.documents.exchanges
     if not case.expectation.sidecar and not isinstance(sidecar, Unavailable) and sidecar.requests:
-        return _invalid(f"{len(sidecar.requests)} requests reached the sidecar, which its arm can't reach")
+        return _invalid(f"the sidecar, which its arm can't reach, had {counted(len(sidecar.requests), 'request')}")
     if not declared and not isinstance(exchanges, Unavailable):
         foreign = [exchange for exchange in exchanges.exchanges if exchange.owner == "memory"]
         if foreign:
-            return _invalid(f"{len(foreign)} requests carried the memory's token, which its arm lacks")
+            return _invalid(f"{counted(len(foreign), 'request')} with the token of a memory, which its arm lacks")
     return None
 
 

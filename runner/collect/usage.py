@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.clients.report import finding
+from runner.clients.report import counted, finding
 from runner.core.evidence import Exchange, TokenCounts
 from runner.core.findings import FindingKind
 from runner.core.quantities import Measured, Quantity, Unavailable, total
@@ -34,7 +34,7 @@ def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsa
             by_model.setdefault(model, []).append(exchange)
     found = [_folded(model, by_model[model]) for model in sorted(by_model)]
     if log.damage and owner == "client":
-        reason = Unavailable(f"{len(log.damage)} lines of exchanges.jsonl are damaged")
+        reason = Unavailable(f"damaged in exchanges.jsonl: {counted(len(log.damage), 'line')}")
         found.append(_nothing_known(len(log.damage), reason))
     return tuple(found)
 
@@ -45,36 +45,42 @@ def usage_findings(
     """Where the client's report and the gateway's observation differ, class by class, and what may explain it."""
     if not reported or not observed:
         return
+    cuts = sum(exchange.cut for exchange in exchanges)
+    cause = f" ({counted(cuts, 'answer')} cut: the client may count that or not)" if cuts else ""
     same_models = {usage.model for usage in observed} == {usage.model for usage in reported}
-    differences: list[str] = []
     for scope, seen, said in _pairs(observed, reported, by_model=same_models):
-        for name in TOKEN_CLASSES:
-            ours, theirs = class_total(seen, name), class_total(said, name)
-            if isinstance(ours, Measured) and isinstance(theirs, Measured) and ours != theirs:
-                differences.append(f"{scope}{name} reported {theirs.value}, observed {ours.value}")
-    if differences:
-        cuts = sum(exchange.cut for exchange in exchanges)
-        cause = f" ({cuts} answers were cut, which the client may count or not)" if cuts else ""
-        yield finding(FindingKind.USAGE_DISAGREES, "; ".join(differences) + cause)
+        differences = [
+            f"{name} reported {theirs.value}, observed {ours.value}"
+            for name in TOKEN_CLASSES
+            if isinstance(ours := class_total(seen, name), Measured)
+            and isinstance(theirs := class_total(said, name), Measured)
+            and ours != theirs
+        ]
+        if differences:
+            yield finding(FindingKind.USAGE_DISAGREES, f"{scope}{'; '.join(differences)}{cause}")
 
 
 def exchange_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
     """What a reader must know of the requests themselves."""
     cut = [exchange for exchange in exchanges if exchange.cut and exchange.reached_model()]
     if cut:
-        yield finding(FindingKind.CUT_STREAM, f"{len(cut)} answers were cut: {_numbers(cut)}")
+        yield finding(FindingKind.CUT_STREAM, f"{counted(len(cut), 'answer')} cut: {_numbers(cut)}")
     resent = [exchange for exchange in exchanges if exchange.resend_of is not None and exchange.reached_model()]
     if resent:
-        yield finding(FindingKind.RESENT_REQUESTS, f"{len(resent)} requests were sent again: {_numbers(resent)}")
+        yield finding(FindingKind.RESENT_REQUESTS, f"{counted(len(resent), 'request')} sent again: {_numbers(resent)}")
     unmeasured = [
         exchange for exchange in exchanges if exchange.reached_model() and not isinstance(exchange.usage, TokenCounts)
     ]
     if unmeasured:
-        yield finding(FindingKind.USAGE_MISSING, f"{len(unmeasured)} answers without usage: {_numbers(unmeasured)}")
+        yield finding(
+            FindingKind.USAGE_MISSING, f"{counted(len(unmeasured), 'answer')} without usage: {_numbers(unmeasured)}"
+        )
     reasons = sorted({exchange.refused for exchange in exchanges if exchange.refused is not None})
     for reason in reasons:
         refused = [exchange for exchange in exchanges if exchange.refused == reason]
-        yield finding(FindingKind.REFUSED_REQUESTS, f"{reason}: {len(refused)} requests: {_numbers(refused)}")
+        yield finding(
+            FindingKind.REFUSED_REQUESTS, f"{reason}: {counted(len(refused), 'request')}: {_numbers(refused)}"
+        )
 
 
 def _numbers(exchanges: Sequence[Exchange]) -> str:

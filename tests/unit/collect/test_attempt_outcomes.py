@@ -225,13 +225,13 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "the control reached the sidecar",
         GOOD.but(sidecar_log=lines({"event": "ready"}, sidecar_request(1))),
         "evidence_invalid",
-        "1 requests reached the sidecar, which its arm can't reach",
+        "the sidecar, which its arm can't reach, had 1 request",
     ),
     (
         "the control used the memory's token",
         GOOD.but(exchanges=lines(exchange(1), exchange(2, owner="memory"))),
         "evidence_invalid",
-        "1 requests carried the memory's token, which its arm lacks",
+        "1 request with the token of a memory, which its arm lacks",
     ),
     (
         "a contaminated attempt that timed out",

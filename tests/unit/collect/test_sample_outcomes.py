@@ -209,7 +209,7 @@ def test_a_sample_reports_what_its_case_says(case: Case) -> None:
     assert (cost.reason if isinstance(cost, Unavailable) else cost.value) == case.cost_microusd
     assert (turns.reason if isinstance(turns, Unavailable) else turns.value) == case.turns
     retried = [found.detail for found in result.findings if found.kind == "client_retries"]
-    assert retried == ([f"{case.retries} model requests were tried again"] if case.retries else [])
+    assert retried == ([f"model requests were tried again: {case.retries}"] if case.retries else [])
 
 
 @pytest.mark.parametrize(
