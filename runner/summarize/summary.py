@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from runner.core.plan import Plan
     from runner.core.records import Record, Score
     from runner.summarize.context import ArmFacts, SummaryContext
-    from runner.summarize.trials import Trial
 
 # Simulated as docs/explanation/statistics.md says: log-normal costs, 1,500 studies a size, 2026-11-29.
 COVERAGE: Final = (
@@ -55,7 +54,9 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
     blocks = blocks_of(trials, names)
     bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
     complete = make_view(blocks, names, "complete_blocks", bootstrap)
-    counted = make_view(blocks, names, "failures_counted", bootstrap)
+    failed = sum(trial.consequence.failure for trial in trials)
+    # Without a failure both treatments use the same blocks and the same readings.
+    counted = make_view(blocks, names, "failures_counted", bootstrap) if failed else complete
     moved = _moved(complete, counted)
     return Summary(
         study=_study(context, plan, len(blocks)),
@@ -79,7 +80,7 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
         resampling=_resampling(bootstrap),
         census=take_census(trials, blocks, names),
         views=(complete, counted) if moved else (complete,),
-        failures_line=_failures_line(trials, moved),
+        failures_line=_failures_line(failed, moved),
         order_effect=order_effect(blocks, names),
         inert=inert_trials(trials, arms),
         findings=group_findings(trials),
@@ -184,8 +185,7 @@ def _moved(complete: View, counted: View) -> int:
     return len(changed)
 
 
-def _failures_line(trials: tuple[Trial, ...], moved: int) -> str:
-    failed = sum(trial.consequence.failure for trial in trials)
+def _failures_line(failed: int, moved: int) -> str:
     if not failed:
         return "No trial failed in a way that counts against its arm: counting failures changes nothing."
     noun = "1 trial" if failed == 1 else f"{failed} trials"

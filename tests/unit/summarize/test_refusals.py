@@ -1,0 +1,77 @@
+from dataclasses import replace
+
+import pytest
+
+from runner.core.errors import EvidenceError
+from runner.core.quantities import Measured
+from runner.summarize.summary import summarize
+from tests.fakes.records import RunSpec, make_run
+
+RUN = make_run(RunSpec(tasks=("a",), repetitions=1))
+FIRST, SECOND = RUN.records
+
+
+def test_a_record_of_another_plan_is_refused() -> None:
+    """A stranger's trial can't enter a total."""
+    stranger = FIRST.model_copy(update={"trial": "z.r1.off"})
+    with pytest.raises(EvidenceError, match=r"records\.jsonl: z\.r1\.off: the plan has no such trial"):
+        summarize(RUN.context, RUN.plan, (*RUN.records, stranger), RUN.scores)
+
+
+def test_a_trial_that_stands_twice_is_refused() -> None:
+    """Neither of two records wins."""
+    with pytest.raises(EvidenceError, match="stands twice"):
+        summarize(RUN.context, RUN.plan, (*RUN.records, FIRST), RUN.scores)
+    with pytest.raises(EvidenceError, match=r"scores\.jsonl: .*stands twice"):
+        summarize(RUN.context, RUN.plan, RUN.records, (*RUN.scores, RUN.scores[0]))
+
+
+def test_a_record_that_contradicts_the_plan_is_refused() -> None:
+    """Swapping two arms' labels would turn the result round."""
+    swapped = FIRST.model_copy(update={"arm": SECOND.arm})
+    with pytest.raises(EvidenceError, match=f"arm is '{SECOND.arm}'; the plan says '{FIRST.arm}'"):
+        summarize(RUN.context, RUN.plan, (swapped, SECOND), RUN.scores)
+
+
+def test_a_fixture_cannot_be_published_as_a_measurement() -> None:
+    """Records of the scripted policy under another mode are refused."""
+    live = replace(RUN.context, model=replace(RUN.context.model, mode="live", policy=""))
+    with pytest.raises(EvidenceError, match=r"model 'scripted-policy \(fixture\)' answered in mode 'live'"):
+        summarize(live, RUN.plan, RUN.records, RUN.scores)
+
+
+def test_a_scripted_run_cannot_name_a_real_model() -> None:
+    """Nor can a fixture's records carry a provider's name."""
+    usage = FIRST.observed[0].model_copy(update={"model": "claude-sonnet-4-5"})
+    named = FIRST.model_copy(update={"observed": (usage,)})
+    with pytest.raises(EvidenceError, match="model 'claude-sonnet-4-5' answered in mode 'scripted'"):
+        summarize(RUN.context, RUN.plan, (named, SECOND), RUN.scores)
+
+
+def test_scores_of_another_price_table_are_refused() -> None:
+    """A cost that doesn't follow from usage and prices is never summed."""
+    score = RUN.scores[0].model_copy(update={"cost_microusd": Measured(1)})
+    with pytest.raises(EvidenceError, match="cost is 1 micro-dollars; the price table gives "):
+        summarize(RUN.context, RUN.plan, RUN.records, (score, RUN.scores[1]))
+
+
+def test_labels_that_differ_between_arms_are_refused() -> None:
+    """Arms of one task are scored against the same labels."""
+    score = RUN.scores[1].model_copy(update={"references_total": 4})
+    with pytest.raises(EvidenceError, match="references is out of 4; another trial of the task says 3"):
+        summarize(RUN.context, RUN.plan, RUN.records, (RUN.scores[0], score))
+
+
+def test_arms_of_another_study_are_refused() -> None:
+    """The lock and the plan must speak of the same arms."""
+    other = replace(RUN.context, arms=RUN.context.arms[:1])
+    with pytest.raises(EvidenceError, match=r"plan\.json: arms: the lock has the arms \['off'\]"):
+        summarize(other, RUN.plan, RUN.records, RUN.scores)
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    """One message for two faults in two documents."""
+    swapped = FIRST.model_copy(update={"position": 1 - FIRST.position})
+    with pytest.raises(EvidenceError) as caught:
+        summarize(RUN.context, RUN.plan, (swapped, SECOND), (*RUN.scores, RUN.scores[0]))
+    assert [problem.document for problem in caught.value.problems] == ["scores.jsonl", "records.jsonl"]
