@@ -30,15 +30,13 @@ class FakeQdrant:
         if self.reply is not None:
             return self.reply
         prefix = f"/collections/{COLLECTION}/points"
-        if not path.startswith(f"{prefix}/"):
-            return _failure(404, f"Not found: Collection `{path.split('/')[2]}` doesn't exist!")
-        name = path.removeprefix(f"{prefix}/")
-        if (method, name) == ("POST", "query"):
+        if (method, path) == ("POST", f"{prefix}/query"):
             return _success({"points": self._nearest(body)})
-        number = int(name)
-        if number not in self.points:
-            return _failure(404, f"Not found: Point with id {number} does not exists!")
-        return _success({"id": number, "payload": self.points[number][1]})
+        if (method, path) == ("POST", prefix):
+            assert body["with_payload"] is True
+            found = [number for number in body["ids"] if number in self.points]
+            return _success([{"id": number, "payload": self.points[number][1]} for number in found])
+        return _failure(404, f"Not found: Collection `{path.split('/')[2]}` doesn't exist!")
 
     def _nearest(self, body: Any) -> list[dict[str, Any]]:
         assert body["params"] == {"exact": True}

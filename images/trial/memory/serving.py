@@ -65,7 +65,10 @@ def build(memory: Memory, listed: Callable[[], None]) -> Server[Any]:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await anyio.to_thread.run_sync(memory.call, params.name, params.arguments or {})
+        # Abandoned when the client goes: neither a model that is loading nor a stalled Qdrant keeps this process alive.
+        answer = await anyio.to_thread.run_sync(
+            memory.call, params.name, params.arguments or {}, abandon_on_cancel=True
+        )
         return types.CallToolResult(content=[types.TextContent(type="text", text=answer.text)], is_error=answer.failed)
 
     return Server(NAME, version=VERSION, on_list_tools=list_tools, on_call_tool=call_tool)

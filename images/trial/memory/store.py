@@ -50,7 +50,7 @@ class Store:
             StoreError, PassageError: there is no answer, or no sense in it.
         """
         question = {"query": list(vector), "limit": limit, "params": {"exact": True}, "with_payload": True}
-        answer = self._ask("POST", f"{self._points}/query", question)
+        answer = self._ask(f"{self._points}/query", question)
         try:
             points = [(round(float(point["score"]), _SCORE_DIGITS), point) for point in answer["points"]]
         except (KeyError, TypeError, ValueError) as error:
@@ -64,15 +64,18 @@ class Store:
         Raises:
             StoreError, PassageError: there is no answer, or no sense in it.
         """
-        answer = self._ask("GET", f"{self._points}/{number}", None, may_be_missing=True)
-        return None if answer is None else passages.from_point(answer)
+        # By a list of one: a missing point is an empty list then, and only a missing collection is a 404.
+        answer = self._ask(self._points, {"ids": [number], "with_payload": True})
+        if not isinstance(answer, list):
+            raise StoreError(f"the memory at {self._where} answered a look-up without points")
+        return passages.from_point(answer[0]) if answer else None
 
-    def _ask(self, method: str, path: str, body: object, *, may_be_missing: bool = False) -> Any:
-        data = None if body is None else json.dumps(body).encode("ascii")
-        headers = {} if data is None else {"Content-Type": "application/json"}
+    def _ask(self, path: str, body: object) -> Any:
+        data = json.dumps(body).encode("ascii")
+        headers = {"Content-Type": "application/json"}
         connection = http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT_S)
         try:
-            connection.request(method, path, data, headers)
+            connection.request("POST", path, data, headers)
             response = connection.getresponse()
             answer = response.read(_ANSWER_LIMIT_BYTES)
         except (OSError, http.client.HTTPException) as error:
@@ -81,17 +84,15 @@ class Store:
             ) from error
         finally:
             connection.close()
-        return self._result(response.status, answer, may_be_missing=may_be_missing)
+        return self._result(response.status, answer)
 
-    def _result(self, status: int, answer: bytes, *, may_be_missing: bool) -> Any:
+    def _result(self, status: int, answer: bytes) -> Any:
         try:
             document = json.loads(answer)
         except (ValueError, RecursionError):
             document = None
         problem = document.get("status") if isinstance(document, dict) else None
         text = problem.get("error", "") if isinstance(problem, dict) else ""
-        if status == http.HTTPStatus.NOT_FOUND and may_be_missing and "collection" not in str(text).lower():
-            return None
         if status != http.HTTPStatus.OK:
             raise StoreError(f"the memory at {self._where} answered {status}: {str(text)[:_MESSAGE_LIMIT]}")
         if not isinstance(document, dict) or "result" not in document:

@@ -51,6 +51,8 @@ def test_a_passage_is_read_by_its_number(fake: FakeQdrant) -> None:
     assert found is not None
     assert found.text == "two"
     assert store.get(5) is None
+    body = {"ids": [5], "with_payload": True}
+    assert fake.requests[-1] == ("POST", "/collections/memory/points", body)
 
 
 def test_a_collection_that_is_not_there_is_no_missing_passage(fake: FakeQdrant) -> None:
@@ -87,6 +89,13 @@ def test_answers_without_sense_are_named(fake: FakeQdrant, reply: tuple[int, byt
     assert message in str(caught.value)
 
 
+def test_a_look_up_without_a_list_is_named(fake: FakeQdrant) -> None:
+    """A missing passage is an empty list, and nothing else is."""
+    fake.reply = (200, b'{"result":null}')
+    with pytest.raises(StoreError, match="answered a look-up without points"):
+        Store(fake.url, "memory").get(1)
+
+
 def test_a_point_without_a_passage_is_named(fake: FakeQdrant) -> None:
     """Nothing is shown in its place."""
     fake.reply = (200, b'{"result":{"points":[{"id":1,"score":0.5,"payload":{}}]}}')
@@ -116,4 +125,4 @@ def test_a_collection_with_odd_signs_stays_inside_its_path(fake: FakeQdrant) -> 
     """A name can't lead elsewhere."""
     with pytest.raises(StoreError):
         Store(fake.url, "../a b?").get(1)
-    assert fake.requests == [("GET", "/collections/..%2Fa%20b%3F/points/1", None)]
+    assert fake.requests == [("POST", "/collections/..%2Fa%20b%3F/points", {"ids": [1], "with_payload": True})]
