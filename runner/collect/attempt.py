@@ -104,11 +104,17 @@ def _findings(documents: Documents, report: ClientReport, expectation: Expectati
         yield from _model_findings({*report.models, *(str(model) for model in asked)}, expectation)
         for damage in documents.exchanges.damage[:1]:
             yield finding(FindingKind.CORRUPT_LOG, f"exchanges.jsonl line {damage.line}: {damage.reason}")
+        if absent := documents.exchanges.absent():
+            yield finding(FindingKind.CORRUPT_LOG, f"exchanges.jsonl lacks {_listed(absent)}")
     if not isinstance(documents.sidecar, Unavailable):
         for damage in documents.sidecar.damage[:1]:
             yield finding(FindingKind.CORRUPT_LOG, f"sidecar.jsonl line {damage.line}: {damage.reason}")
     yield from _tool_findings(report, expectation)
     yield from _end_findings(documents)
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(str(number) for number in numbers[:20]) + (", …" if len(numbers) > 20 else "")
 
 
 def _model_findings(models: set[str], expectation: Expectation) -> Iterator[Finding]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Document)
 
+_MAX_EXCHANGES = 100_000
+"""As many requests as a study may allow."""
+
 
 @dataclass(frozen=True)
 class Damage:
@@ -41,6 +44,18 @@ class ExchangeLog:
 
     exchanges: tuple[Exchange, ...]
     damage: tuple[Damage, ...]
+
+    def absent(self) -> tuple[int, ...]:
+        """Numbers of exchanges that arrived and aren't in the log, below the highest one that is.
+
+        A gateway that has reached its record limit answers on without writing: then nothing is absent that counts.
+        """
+        if any(exchange.refused == "record_limit" for exchange in self.exchanges):
+            return ()
+        present = {exchange.seq for exchange in self.exchanges}
+        # Numbers come from a log that may be damaged: what one absurd number leaves out isn't listed one by one.
+        highest = min(max(present, default=0), _MAX_EXCHANGES)
+        return tuple(seq for seq in range(1, highest + 1) if seq not in present)
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,10 @@ def _exchanges(data: bytes) -> ExchangeLog:
             damage.append(Damage(line, f"exchange {exchange.seq} stands twice"))
         else:
             found[exchange.seq] = exchange
+    last = data.count(b"\n") + 1
+    if data and not data.endswith(b"\n") and not any(damaged.line == last for damaged in damage):
+        # The gateway ends each line: what stands behind the last end may be all of an exchange, or its beginning.
+        damage.append(Damage(last, "the line has no end"))
     return ExchangeLog(tuple(found[seq] for seq in sorted(found)), tuple(damage))
 
 

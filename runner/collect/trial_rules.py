@@ -127,10 +127,8 @@ def as_the_client_says(case: Case, report: ExitReport) -> Verdict:
     if (report.exit_code is None) == (report.signal is None):
         return _invalid("exit.json gives the client not exactly one of an exit code and a signal")
     match said.ending:
-        case Ending.OK if report.exit_code == 0:
-            return Verdict(Outcome.COMPLETED, "")
         case Ending.OK:
-            return _invalid(f"the client's result is a success, but it {_client_end(report)}")
+            return _success(case, report)
         case Ending.CLIENT_ERROR:
             return Verdict(Outcome.CLIENT_ERROR, said.reason)
         case Ending.PROVIDER_ERROR:
@@ -144,6 +142,22 @@ def as_the_client_says(case: Case, report: ExitReport) -> Verdict:
         case Ending.BY_EXIT_CODE | Ending.UNSAID:
             words = f": {said.reason}" if said.reason else ""
             return Verdict(Outcome.CLIENT_ERROR, f"the client {_client_end(report)}{words}")
+
+
+def _success(case: Case, report: ExitReport) -> Verdict:
+    """A success that neither the exit code nor the gateway contradicts."""
+    if report.exit_code != 0:
+        return _invalid(f"the client's result is a success, but it {_client_end(report)}")
+    if not _asked_a_model(case):
+        return _invalid("the client's result is a success, but the gateway saw no request of it")
+    return Verdict(Outcome.COMPLETED, "")
+
+
+def _asked_a_model(case: Case) -> bool:
+    log = case.documents.exchanges
+    return not isinstance(log, Unavailable) and any(
+        exchange.owner == "client" and exchange.reached_model() for exchange in log.exchanges
+    )
 
 
 def _client_end(report: ExitReport) -> str:

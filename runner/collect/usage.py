@@ -22,8 +22,8 @@ UNKNOWN_MODEL = "(unknown)"
 def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsage, ...]:
     """What the requests of `owner` used, by the name of the model that answered.
 
-    Every exchange that may have to be paid counts, answered or cut. What a damaged line held can't be known: it stands
-    as unavailable usage of an unknown model of the client's, so that no total looks complete.
+    Every exchange that may have to be paid counts, answered or cut. What a damaged or absent line held can't be known:
+    it stands as unavailable usage of an unknown model of the client's, so that no total looks complete.
     """
     if isinstance(log, Unavailable):
         return (_nothing_known(0, log),) if owner == "client" else ()
@@ -33,9 +33,9 @@ def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsa
             model = exchange.model_resolved or exchange.model_asked or UNKNOWN_MODEL
             by_model.setdefault(model, []).append(exchange)
     found = [_folded(model, by_model[model]) for model in sorted(by_model)]
-    if log.damage and owner == "client":
-        reason = Unavailable(f"damaged in exchanges.jsonl: {counted(len(log.damage), 'line')}")
-        found.append(_nothing_known(len(log.damage), reason))
+    lost = len(log.damage) + len(log.absent())
+    if lost and owner == "client":
+        found.append(_nothing_known(lost, Unavailable(f"lost from exchanges.jsonl: {counted(lost, 'exchange')}")))
     return tuple(found)
 
 

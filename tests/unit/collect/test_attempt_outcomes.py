@@ -378,6 +378,12 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "the client's result is a success, but it ended with signal 11",
     ),
     (
+        "an answer that no model gave",
+        GOOD.but(exchanges=b""),
+        "evidence_invalid",
+        "the client's result is a success, but the gateway saw no request of it",
+    ),
+    (
         "an exit code of 0 and no result",
         GOOD.but(**stream(init())),
         "evidence_invalid",

@@ -158,12 +158,31 @@ def test_another_model_than_the_study_s_is_found() -> None:
 def test_a_damaged_line_leaves_no_total_that_looks_complete() -> None:
     """What it held can't be known, so unknown usage stands beside what was read."""
     found = collect_attempt(GOOD.but(exchanges=lines(exchange(1)) + b"{\n").evidence())
-    reason = "damaged in exchanges.jsonl: 1 line"
+    reason = "lost from exchanges.jsonl: 1 exchange"
     assert [figures(item) for item in found.observed] == [
         (MODEL, 1, 1000, 50, 3000, 500, 1500),
         ("(unknown)", 1, reason, reason, reason, reason, reason),
     ]
     assert len(findings(found, "corrupt_log")) == 1
+
+
+def test_an_absent_exchange_leaves_no_total_that_looks_complete() -> None:
+    """Numbers have no gap in a whole log."""
+    found = collected(exchange(1), exchange(4))
+    reason = "lost from exchanges.jsonl: 2 exchanges"
+    assert [figures(item) for item in found.observed] == [
+        (MODEL, 2, 2000, 100, 6000, 1000, 3000),
+        ("(unknown)", 2, reason, reason, reason, reason, reason),
+    ]
+    assert findings(found, "corrupt_log") == ["exchanges.jsonl lacks 2, 3"]
+
+
+def test_refusals_beyond_the_record_limit_are_not_absent() -> None:
+    """The gateway says once that it stops recording; what it refuses then costs nothing."""
+    full = exchange(3, status=400, refused="record_limit", usage={"unavailable": "refused"})
+    found = collected(exchange(1), full, exchange(9, status=400, refused="record_limit", usage={"unavailable": "x"}))
+    assert [item.requests for item in found.observed] == [1]
+    assert findings(found, "corrupt_log") == []
 
 
 def test_lost_exchanges_are_unknown_spend_and_none_where_no_trial_ran() -> None:

@@ -12,7 +12,7 @@ from runner.core.evidence import Expectation
 from runner.core.launch import McpServer
 from runner.core.quantities import Measured, Unavailable
 from runner.core.usage import TOKEN_CLASSES
-from tests.fakes.attempts import MODEL, SIDECAR_ID, Attempt, container, exit_report
+from tests.fakes.attempts import MODEL, SIDECAR_ID, Attempt, container, exchange, exit_report, lines
 
 SAMPLES = Path(__file__).parents[2] / "golden" / "events" / "claude-code"
 
@@ -170,12 +170,13 @@ def attempt_of(case: Case) -> Attempt:
     stderr = SAMPLES / f"{case.name}.stderr"
     killed = case.exit_code < 0
     servers = (McpServer("fix", ("python3",), {}, ("lookup", "slow")),) if case.server else ()
+    usage = dict(zip(TOKEN_CLASSES, case.tokens, strict=True)) if case.tokens else {"unavailable": "none in the answer"}
     return Attempt(
         expectation=Expectation("claude-code", MODEL, case.tools, servers, sidecar=case.server),
         stdout=(SAMPLES / f"{case.name}.jsonl").read_bytes(),
         stderr=stderr.read_bytes() if stderr.exists() else b"",
         exit=exit_report(exit_code=None if killed else case.exit_code, signal=-case.exit_code if killed else None),
-        exchanges=b"",
+        exchanges=lines(exchange(1, usage=usage)) if case.outcome in {OK, "infrastructure"} else b"",
         trial=container("trial", network_mode=f"container:{SIDECAR_ID}" if case.server else "none"),
     )
 
@@ -239,7 +240,8 @@ def test_tool_calls_are_counted_by_name(name: str, calls: list[tuple[str, int, i
         ("success", []),
         ("success_mcp", []),
         ("success_subagent", ["several_results"]),
-        ("usage_missing", ["usage_missing"]),
+        # Of the client, and of the gateway.
+        ("usage_missing", ["usage_missing", "usage_missing"]),
         ("stop_empty", ["empty_answer"]),
         ("mcp_denied", ["permission_denied"]),
         ("api_529_fallback", ["client_retries", "model_fallback"]),
