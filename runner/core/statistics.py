@@ -79,7 +79,7 @@ class Bootstrap:
         refusal = self._refusal(len(sums.control)) or _too_large(sums, PPM)
         if refusal:
             return refusal
-        control, treatment, _ = self._resampled_sums(sums)
+        control, treatment, _ = _resampled_sums(self.seed, self.resamples, sums)
         if bool((control <= 0).any()):
             return Unavailable("the control's total is 0 in some resamples")
         return self._percentiles(_rounded_quotients(treatment * PPM, control))
@@ -89,7 +89,7 @@ class Bootstrap:
         refusal = self._refusal(len(sums.control)) or _too_large(sums, scale)
         if refusal:
             return refusal
-        control, treatment, divisor = self._resampled_sums(sums)
+        control, treatment, divisor = _resampled_sums(self.seed, self.resamples, sums)
         if bool((divisor <= 0).any()):
             return Unavailable("there is nothing to divide by in some resamples")
         return self._percentiles(_rounded_quotients((treatment - control) * scale, divisor))
@@ -105,21 +105,14 @@ class Bootstrap:
             medians = [_doubled_medians(values[drawn]) for values in pair]
             return medians[1] - medians[0]
 
-        return self._percentiles(_rounded_quotients(self._over_chunks(len(control), doubled), np.int64(2)))
+        return self._percentiles(
+            _rounded_quotients(_over_chunks(self.seed, len(control), self.resamples, doubled), np.int64(2))
+        )
 
     def _refusal(self, tasks: int) -> Unavailable | None:
         if tasks >= self.minimum_tasks:
             return None
         return Unavailable(f"{tasks} tasks with complete blocks; an interval needs at least {self.minimum_tasks}")
-
-    def _resampled_sums(self, sums: TaskSums) -> Integers:
-        columns = np.array([sums.control, sums.treatment, sums.divisor], dtype=np.int64)
-        return self._over_chunks(len(sums.control), lambda drawn: columns[:, drawn].sum(axis=2))
-
-    def _over_chunks(self, tasks: int, statistic: Callable[[NDArray[np.int32]], Integers]) -> Integers:
-        drawn = drawn_tasks(self.seed, tasks, self.resamples)
-        parts = [statistic(drawn[start : start + _CHUNK]) for start in range(0, self.resamples, _CHUNK)]
-        return np.concatenate(parts, axis=-1)
 
     def _percentiles(self, values: Integers) -> Interval:
         ordered = np.sort(values)
@@ -136,6 +129,23 @@ def drawn_tasks(seed: str, tasks: int, resamples: int) -> NDArray[np.int32]:
     drawn = ((high * np.uint64(tasks)) >> np.uint64(32)).astype(np.int32).reshape(resamples, tasks)
     drawn.setflags(write=False)
     return drawn
+
+
+# Ratio and mean difference of one measure look at the same resamples, one after the other.
+@lru_cache(maxsize=1)
+def _resampled_sums(seed: str, resamples: int, sums: TaskSums) -> Integers:
+    """Sums of control, treatment and divisor of each resample, shape (3, resamples); read-only."""
+    columns = np.array([sums.control, sums.treatment, sums.divisor], dtype=np.int64)
+    found = _over_chunks(seed, len(sums.control), resamples, lambda drawn: columns[:, drawn].sum(axis=2))
+    found.setflags(write=False)
+    return found
+
+
+def _over_chunks(seed: str, tasks: int, resamples: int, statistic: Callable[[NDArray[np.int32]], Integers]) -> Integers:
+    """`statistic` of the drawn indices, a bounded number of resamples at a time."""
+    drawn = drawn_tasks(seed, tasks, resamples)
+    parts = [statistic(drawn[start : start + _CHUNK]) for start in range(0, resamples, _CHUNK)]
+    return np.concatenate(parts, axis=-1)
 
 
 def _rounded_quotients(numerators: Integers, denominators: Integers | np.int64) -> Integers:
