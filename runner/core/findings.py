@@ -20,8 +20,6 @@ class FindingKind(enum.StrEnum):
     """The client went away before an answer of the model had ended."""
     EMPTY_ANSWER = "empty_answer"
     """The client ended well and answered nothing."""
-    EXIT_CODE = "exit_code"
-    """The exit code says something else than the result."""
     MODEL_FALLBACK = "model_fallback"
     """The client went on with another model."""
     MODEL_REMAPPED = "model_remapped"
