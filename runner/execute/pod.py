@@ -6,6 +6,7 @@ Knows containers and volumes, by the contract of `docs/reference/pod.md`; not wh
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -112,9 +113,14 @@ class Pod:
         self._began_ms = self.clock.monotonic_ms()
         try:
             self._make_volumes()
-            if not self._start_gateway():
+            # Neither needs the other, and each spends most of its start waiting for the engine.
+            with ThreadPoolExecutor(1) as beside:
+                sidecar = beside.submit(self._start_sidecar)
+                gateway_ready = self._start_gateway()
+                sidecar_ready = sidecar.result()
+            if not gateway_ready:
                 self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not say that it is ready")
-            elif not self._start_sidecar():
+            elif not sidecar_ready:
                 self._fail(OutcomeHint.SIDECAR_NOT_READY, "the sidecar did not say that it is ready")
             else:
                 self._make("trial", self._trial_spec())
@@ -163,13 +169,19 @@ class Pod:
     def dispose(self) -> None:
         """Nothing of the pod is left; raises `EngineError` when the engine keeps something."""
         # The trial may share the sidecar's network: it goes first.
-        for role in ("trial", "sidecar", "gateway"):
-            container = self._containers.pop(role, None)
-            if container is not None:
-                self.engine.remove(container)
+        self._remove("trial")
+        with ThreadPoolExecutor(1) as beside:
+            sidecar = beside.submit(self._remove, "sidecar")
+            self._remove("gateway")
+            sidecar.result()
         while self._volumes:
             self.engine.remove_volume(self._volumes[-1])
             self._volumes.pop()
+
+    def _remove(self, role: str) -> None:
+        if role in self._containers:
+            self.engine.remove(self._containers[role])
+            del self._containers[role]
 
     def _fail(self, hint: OutcomeHint, detail: str) -> None:
         if self.hint is OutcomeHint.NONE:

@@ -71,16 +71,9 @@ def _execute(world: World, engine: Engine, locked: Locked, folder: Path, inputs:
     planned = locked.planned
     journal = Journal(world.files, world.clock, folder / layout.LEDGER)
     journal.run("run_started", inputs, {"run": locked.lock.run})
-    _fill(engine, locked, world)
+    fill_volumes(world, engine, locked)
     world.progress.planned(len(planned.plan.trials))
-    execution = Execution(
-        crew=Crew(engine, world.files, world.clock, journal, world.progress),
-        folder=folder,
-        plan=planned.plan,
-        schedule=planned.study.schedule,
-        order=_Orders(world, locked).order,
-        judge=_judge_of(planned),
-    )
+    execution = execution_of(world, engine, locked, folder, journal)
     complete = False
     try:
         complete = execution.run()
@@ -100,7 +93,21 @@ def _judge_of(planned: Planned) -> Callable[[PlannedTrial, Mapping[str, bytes]],
     return judge
 
 
-def _fill(engine: Engine, locked: Locked, world: World) -> None:
+def execution_of(world: World, engine: Engine, locked: Locked, folder: Path, journal: Journal) -> Execution:
+    """What runs the plan of `locked` in `folder`, once its volumes are filled."""
+    planned = locked.planned
+    return Execution(
+        crew=Crew(engine, world.files, world.clock, journal, world.progress),
+        folder=folder,
+        plan=planned.plan,
+        schedule=planned.study.schedule,
+        order=Orders(world, locked).order,
+        judge=_judge_of(planned),
+    )
+
+
+def fill_volumes(world: World, engine: Engine, locked: Locked) -> None:
+    """The engine has a volume for every workspace and every index of `locked`."""
     run = locked.lock.run
     filler = Filler(engine, locked.images["qdrant"].tag, world.owner.labels(run))
     for name, corpus in sorted(locked.planned.corpora.items()):
@@ -115,7 +122,7 @@ def _volume(run: str, corpus: str, role: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Orders:
+class Orders:
     """Makes the order of each attempt: what differs between two attempts of a trial are its tokens and its names."""
 
     world: World
