@@ -41,6 +41,7 @@ class Collection:
         self.schema = schema
         self.meta = meta
         self.operations = 0
+        self.stopping = False
 
     @classmethod
     def create(cls, directory: str, creation: Creation) -> Collection:
@@ -97,8 +98,10 @@ class Collection:
         """Apply one checked operation.
 
         Raises:
-            Refused: when the engine doesn't take it.
+            Refused: when the engine doesn't take it, or the sidecar is about to end.
         """
+        if self.stopping:
+            raise Refused(503, "Service unavailable: the sidecar is stopping")
         self.operations += 1
         try:
             self.shard.update(operation)

@@ -16,7 +16,6 @@ from qdrant_edge import (
     Modifier,
     MultiVectorComparator,
     MultiVectorConfig,
-    VectorStorageDatatype,
 )
 
 from sidecar.reading import Node
@@ -32,11 +31,6 @@ DISTANCES = {
     "Euclid": Distance.Euclid,
     "Dot": Distance.Dot,
     "Manhattan": Distance.Manhattan,
-}
-DATATYPES = {
-    "float32": VectorStorageDatatype.Float32,
-    "float16": VectorStorageDatatype.Float16,
-    "uint8": VectorStorageDatatype.Uint8,
 }
 COMPARATORS = {"max_sim": MultiVectorComparator.MaxSim}
 MODIFIERS = {"none": None, "idf": Modifier.Idf}
@@ -185,14 +179,15 @@ def read_schema(dense: Node | None, sparse: Node | None) -> Schema:
     return Schema(specs, names)
 
 
-def read_named_vector(body: Node) -> tuple[VectorSpec | None, MultiVectorConfig | None, VectorStorageDatatype | None]:
+def read_named_vector(body: Node) -> tuple[VectorSpec | None, MultiVectorConfig | None]:
     """Return the specification of a dense vector that is added to a collection; None for the first means sparse."""
     body.object("dense", "sparse")
     if body.has("sparse"):
-        body.need("sparse").object("modifier", "datatype")
-        return None, None, None
+        _refuse_datatype(body.need("sparse").object("modifier", "datatype"))
+        return None, None
     node = body.need("dense").object("size", "distance", "multivector_config", "datatype")
-    return _spec(node), _multi(node), _datatype(node)
+    _refuse_datatype(node)
+    return _spec(node), _multi(node)
 
 
 def read_modifier(node: Node) -> Modifier | None:
@@ -250,15 +245,17 @@ def _multi(node: Node) -> MultiVectorConfig | None:
     return MultiVectorConfig(multi.object("comparator").need("comparator").choice(COMPARATORS))
 
 
-def _datatype(node: Node) -> VectorStorageDatatype | None:
+def _refuse_datatype(node: Node) -> None:
     datatype = node.get("datatype")
-    return None if datatype is None else datatype.choice(DATATYPES)
+    if datatype is not None and datatype.value != "float32":
+        raise not_served("vectors of another type than float32")
 
 
 def _edge_vector(node: Node) -> EdgeVectorParams:
     node.object(*_VECTOR_KEYS)
     if node.has("quantization_config"):
         raise not_served("quantization: every search is exact")
+    _refuse_datatype(node)
     # Vectors "on disk" aren't read ahead, holes included, when a shard is opened: 30 MB of a tmpfs and 25 ms less.
     on_disk = node.get("on_disk")
     return EdgeVectorParams(
@@ -266,7 +263,6 @@ def _edge_vector(node: Node) -> EdgeVectorParams:
         distance=node.need("distance").choice(DISTANCES),
         on_disk=True if on_disk is None else on_disk.flag(),
         multivector_config=_multi(node),
-        datatype=_datatype(node),
     )
 
 
@@ -274,5 +270,5 @@ def _edge_sparse(node: Node) -> EdgeSparseVectorParams:
     node.object("index", "modifier")
     index = node.get("index")
     if index is not None:
-        index.object("full_scan_threshold", "on_disk", "memory", "datatype")
-    return EdgeSparseVectorParams(modifier=read_modifier(node), datatype=None if index is None else _datatype(index))
+        _refuse_datatype(index.object("full_scan_threshold", "on_disk", "memory", "datatype"))
+    return EdgeSparseVectorParams(modifier=read_modifier(node))

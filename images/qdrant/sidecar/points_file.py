@@ -51,7 +51,7 @@ def read_points(path: str) -> PointsFile:
                     continue
                 identifier, vector, content = _point(parse(line), header, lines)
             except (Refused, ValueError) as error:
-                message = str(error).removeprefix("Format error in JSON body: ").removeprefix("Wrong input: ")
+                message = str(error).removeprefix("Format error in JSON body: ").removeprefix("body: ")
                 raise FatalError(f"{path}: line {number}: {message}") from error
             lines[identifier] = number
             header.points.append((identifier, vector, content))

@@ -173,7 +173,7 @@ def _change_index(
 
 def _create_vector(call: Call) -> dict[str, Any]:
     collection, name, body = call.collection(), call.names[1], call.body()
-    spec, multi, datatype = creation.read_named_vector(body)
+    spec, multi = creation.read_named_vector(body)
     schema = collection.schema
     with call.store.writing:
         if spec is None:
@@ -186,7 +186,7 @@ def _create_vector(call: Call) -> dict[str, Any]:
         else:
             _check_new_dense(schema, name, spec)
             distance = creation.DISTANCES[spec.distance]
-            collection.update(UpdateOperation.create_dense_vector(name, spec.size, distance, multi, datatype))
+            collection.update(UpdateOperation.create_dense_vector(name, spec.size, distance, multi))
             schema.dense[name] = spec
             _show_vector(collection, "vectors", name, body.need("dense").value)
     return {"operation_id": collection.operations, "status": "completed"}

@@ -129,7 +129,9 @@ class Store:
             return True
 
     def close(self) -> None:
-        """Put every collection on disk and give its files back."""
+        """Put every collection on disk and give its files back; a request that writes ends at its next point."""
+        for collection in self._open.values():
+            collection.stopping = True
         with self.writing:
             while self._open:
                 self._open.popitem()[1].close()

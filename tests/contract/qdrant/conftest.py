@@ -7,21 +7,90 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from qdrant_client import QdrantClient
 from testcontainers.core.container import DockerContainer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 MAIN = Path(__file__).parents[3] / "images" / "qdrant" / "sidecar" / "main.py"
 PORT = 6333
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """A sidecar that was started, and the file that its standard output goes to.
+
+    A file and no pipe: a pipe that nobody reads would block the sidecar after some hundred requests.
+    """
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The logged events of one kind, in order."""
+        events = [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [event for event in events if event["event"] == kind]
+
+    def ready(self) -> dict[str, Any]:
+        """The event of readiness, once it is there.
+
+        Raises:
+            AssertionError: when the sidecar ended before.
+        """
+        while True:
+            ended = self.process.poll()
+            events = self.events("ready")
+            if events:
+                return events[0]
+            assert ended is None, f"the sidecar ended with {ended}"
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """The status and JSON of one request's answer."""
+        with closing(HTTPConnection("127.0.0.1", self.ready()["port"], timeout=30)) as connection:
+            connection.request(method, path, None if body is None else json.dumps(body).encode())
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+    def stop(self) -> int:
+        """The exit code after SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def start_sidecar(storage: Path, log: Path, *more: str) -> Iterator[Sidecar]:
+    """Yield a sidecar on a free port, which is killed if it hasn't ended by then."""
+    port = () if "--port" in more else ("--port", "0")
+    command = [sys.executable, str(MAIN), "serve", "--storage", str(storage), *port, *more]
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out) as process:
+        try:
+            yield Sidecar(process, log)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path) -> Callable[..., AbstractContextManager[Sidecar]]:
+    """Starts sidecars on the one storage of the test, each with a log of its own; takes further options."""
+    numbers = count()
+
+    def start(*more: str) -> AbstractContextManager[Sidecar]:
+        return start_sidecar(tmp_path / "storage", tmp_path / f"log-{next(numbers)}", *more)
+
+    return start
 
 
 @contextmanager
@@ -32,25 +101,11 @@ def _memory(_request: pytest.FixtureRequest) -> Iterator[QdrantClient]:
 
 @contextmanager
 def _sidecar(request: pytest.FixtureRequest) -> Iterator[QdrantClient]:
-    factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
-    log = factory.mktemp("sidecar-log") / "stdout"
-    storage = factory.mktemp("sidecar-storage")
-    command = [sys.executable, str(MAIN), "serve", "--storage", str(storage), "--port", "0"]
-    # The log goes to a file: a pipe that nobody reads would block the sidecar after some hundred requests.
-    with log.open("w+") as out, subprocess.Popen(command, stdout=out) as process:
-        try:
-            with closing(QdrantClient(url=f"http://127.0.0.1:{_announced_port(process, log)}")) as client:
-                yield client
-        finally:
-            process.kill()
-
-
-def _announced_port(process: subprocess.Popen[bytes], log: Path) -> int:
-    while process.poll() is None:
-        first, newline, _ = log.read_text().partition("\n")
-        if newline:
-            return int(json.loads(first)["port"])
-    raise AssertionError(f"the sidecar ended with {process.returncode}")
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("sidecar")
+    with start_sidecar(folder / "storage", folder / "log") as sidecar:
+        with closing(QdrantClient(url=f"http://127.0.0.1:{sidecar.ready()['port']}")) as client:
+            yield client
+        assert sidecar.stop() == 0
 
 
 @contextmanager
