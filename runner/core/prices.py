@@ -28,7 +28,7 @@ PRICE_RULE: Final = (
     "then rounded once to whole micro-dollars, half to even."
 )
 
-_INPUT_SIDE: Final = tuple(name for name in TOKEN_CLASSES if name != "output_tokens")
+_INPUT_SIDE: Final = frozenset(TOKEN_CLASSES) - {"output_tokens"}
 _RELEASE_DATE = re.compile(r"-\d{8}$")
 
 
@@ -102,8 +102,7 @@ LIST_PRICES: Final = PriceTable(
     length_limits=(
         LengthLimit(
             model="claude-haiku-5-5",
-            # The higher rate was seen at 400,000 input tokens; where it begins isn't known: the bound is a cautious
-            # quarter.
+            # A higher rate was seen at 400,000 input tokens; where it begins isn't known: a cautious quarter of that.
             below_input_tokens=100_000,
             reason="a higher rate for long contexts exists, and where it begins is not known",
         ),
@@ -125,15 +124,9 @@ def list_cost_microusd(usages: Iterable[ModelUsage], table: PriceTable, price_mo
     exact = 0
     for usage in usages:
         name = price_model if usage.model == FIXTURE_MODEL else usage.model
-        price = table.price_of(name)
-        if price is None:
-            return Unavailable(f"no list price for model {name!r} in the table of {table.dated}")
-        part = _exact_cost(usage, price)
+        part = _exact_cost(usage, table, name)
         if isinstance(part, Unavailable):
             return part
-        too_long = _beyond_limit(usage, table, price)
-        if too_long is not None:
-            return too_long
         exact += part.value
     return Measured(rounded_quotient(exact, 1_000_000))
 
@@ -145,23 +138,20 @@ def unknown_usage(outcome: Outcome, usages: tuple[ModelUsage, ...]) -> Unavailab
     return Unavailable(f"no usage was observed before the end as {outcome}")
 
 
-def _exact_cost(usage: ModelUsage, price: ListPrice) -> Quantity:
-    cost = 0
+def _exact_cost(usage: ModelUsage, table: PriceTable, name: str) -> Quantity:
+    """The price of `usage` as that of the model `name`, in millionths of a micro-dollar."""
+    tokens: dict[str, int] = {}
     for token_class in TOKEN_CLASSES:
         match usage.tokens(token_class):
-            case Measured(tokens):
-                cost += tokens * price.microusd_per_million(token_class)
+            case Measured(count):
+                tokens[token_class] = count
             case Unavailable(reason):
                 return Unavailable(f"{token_class} of {usage.model} is unavailable: {reason}")
-    return Measured(cost)
-
-
-def _beyond_limit(usage: ModelUsage, table: PriceTable, price: ListPrice) -> Unavailable | None:
+    price = table.price_of(name)
+    if price is None:
+        return Unavailable(f"no list price for model {name!r} in the table of {table.dated}")
     limit = table.limit_of(price.model)
-    if limit is None:
-        return None
-    tokens = [usage.tokens(name) for name in _INPUT_SIDE]
-    used = sum(quantity.value for quantity in tokens if isinstance(quantity, Measured))
-    if used < limit.below_input_tokens:
-        return None
-    return Unavailable(f"{price.model} used {used} input tokens: {limit.reason}")
+    input_side = sum(count for kind, count in tokens.items() if kind in _INPUT_SIDE)
+    if limit is not None and input_side >= limit.below_input_tokens:
+        return Unavailable(f"{price.model} used {input_side} input tokens: {limit.reason}")
+    return Measured(sum(count * price.microusd_per_million(token_class) for token_class, count in tokens.items()))

@@ -88,14 +88,9 @@ def _derived(trial: Trial) -> Iterator[Finding]:
         and abs(reported.value - computed.value) > _COST_TOLERANCE_MICROUSD
     ):
         yield Finding(
-            kind="cost-disagrees",
+            kind="cost_disagrees",
             detail=f"the client reports {reported.value} micro-dollars; list price gives {computed.value}",
         )
-    last = trial.record.attempts[-1:]
-    if any(
-        (item.observed, item.observed_memory) != (trial.record.observed, trial.record.observed_memory) for item in last
-    ):
-        yield Finding(kind="attempt-usage-disagrees", detail="the last attempt's usage is not the trial's usage")
 
 
 def model_tokens(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ModelTokens, ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from runner.core.errors import EvidenceError, Problem
 from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.prices import FIXTURE_MODEL
-from runner.core.quantities import Unavailable
+from runner.core.quantities import Measured, Unavailable
 from runner.core.records import Record, Score, Timing
+from runner.core.usage import TOKEN_CLASSES
 from runner.summarize.measures import MEASURES, Reading, Source, source_of
 
 if TYPE_CHECKING:
@@ -131,8 +132,11 @@ def _contradictions(place: PlannedTrial, record: Record, context: SummaryContext
         said, meant = getattr(record, name), getattr(place, name)
         if said != meant:
             yield Problem(f"{name} is {said!r}; the plan says {meant!r}", "records.jsonl", record.trial)
-    attempted = (usage for attempt in record.attempts for usage in (*attempt.observed, *attempt.observed_memory))
-    for model in sorted({usage.model for usage in (*record.observed, *record.observed_memory, *attempted)}):
+    for last in record.attempts[-1:]:
+        for name in ("outcome", "observed", "observed_memory"):
+            if getattr(last, name) != getattr(record, name):
+                yield Problem(f"{name} of the last attempt is not that of the trial", "records.jsonl", record.trial)
+    for model in sorted(_claimed_models(record)):
         if context.model.scripted != (model == FIXTURE_MODEL):
             yield Problem(
                 f"model {model!r} answered in mode {context.model.mode!r}",
@@ -140,6 +144,16 @@ def _contradictions(place: PlannedTrial, record: Record, context: SummaryContext
                 record.trial,
                 f"a scripted run names {FIXTURE_MODEL!r}, and no other run does",
             )
+
+
+def _claimed_models(record: Record) -> set[str]:
+    """Models that are said to have used tokens; where nothing is known, as after a loss, nothing is claimed."""
+    attempted = (usage for attempt in record.attempts for usage in (*attempt.observed, *attempt.observed_memory))
+    return {
+        usage.model
+        for usage in (*record.observed, *record.observed_memory, *attempted)
+        if any(isinstance(usage.tokens(name), Measured) for name in TOKEN_CLASSES)
+    }
 
 
 def _foreign_price(source: Source) -> Iterator[Problem]:

@@ -71,7 +71,7 @@ def test_a_reported_cost_that_disagrees_is_a_finding() -> None:
         ),
     }
     groups = summary_of(run.with_records(nudged)).findings
-    assert [(group.kind, group.trials) for group in groups] == [("cost-disagrees", (second.trial,))]
+    assert [(group.kind, group.trials) for group in groups] == [("cost_disagrees", (second.trial,))]
 
 
 def test_a_control_that_reached_the_memory_fails_the_check() -> None:

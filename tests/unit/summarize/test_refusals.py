@@ -3,12 +3,20 @@ from dataclasses import replace
 import pytest
 
 from runner.core.errors import EvidenceError
-from runner.core.quantities import Measured
+from runner.core.quantities import Measured, Unavailable
+from runner.core.records import Record
+from runner.core.summary import Exclusion
+from runner.core.usage import TOKEN_CLASSES, ModelUsage
 from runner.summarize.summary import summarize
 from tests.fakes.records import RunSpec, make_run
 
 RUN = make_run(RunSpec(tasks=("a",), repetitions=1))
 FIRST, SECOND = RUN.records
+
+
+def with_usage(record: Record, *usages: ModelUsage) -> Record:
+    attempt = record.attempts[-1].model_copy(update={"observed": usages})
+    return record.model_copy(update={"observed": usages, "attempts": (*record.attempts[:-1], attempt)})
 
 
 def test_a_record_of_another_plan_is_refused() -> None:
@@ -43,9 +51,28 @@ def test_a_fixture_cannot_be_published_as_a_measurement() -> None:
 def test_a_scripted_run_cannot_name_a_real_model() -> None:
     """Nor can a fixture's records carry a provider's name."""
     usage = FIRST.observed[0].model_copy(update={"model": "claude-sonnet-4-5"})
-    named = FIRST.model_copy(update={"observed": (usage,)})
+    named = with_usage(FIRST, usage)
     with pytest.raises(EvidenceError, match="model 'claude-sonnet-4-5' answered in mode 'scripted'"):
         summarize(RUN.context, RUN.plan, (named, SECOND), RUN.scores)
+
+
+def test_lost_exchanges_leave_no_complete_total_and_no_claim() -> None:
+    """Usage of an unknown model that is wholly unavailable names nobody: the block leaves the totals, with the reason."""
+    lost = Unavailable("lost from exchanges.jsonl: 1 exchange")
+    unknown = FIRST.observed[0].model_copy(update={"model": "(unknown)", **dict.fromkeys(TOKEN_CLASSES, lost)})
+    record = with_usage(FIRST, FIRST.observed[0], unknown)
+    summary = summarize(RUN.context, RUN.plan, (record, SECOND), RUN.scores)
+    tokens = next(row for row in summary.views[0].totals if row.measure == "total_tokens")
+    assert tokens.excluded == (Exclusion(reason=f"{FIRST.arm}: {lost.reason}", blocks=1),)
+    assert tokens.arms[0].total == Unavailable("no block has this measure in every arm")
+
+
+def test_a_trial_that_contradicts_its_own_last_attempt_is_refused() -> None:
+    """Two places of one record that disagree: neither is taken."""
+    usage = FIRST.observed[0].model_copy(update={"input_tokens": Measured(1)})
+    torn = FIRST.model_copy(update={"observed": (usage,)})
+    with pytest.raises(EvidenceError, match="observed of the last attempt is not that of the trial"):
+        summarize(RUN.context, RUN.plan, (torn, SECOND), ())
 
 
 def test_scores_of_another_price_table_are_refused() -> None:
