@@ -43,7 +43,7 @@ def test_an_exchange_and_its_bodies_are_written(tmp_path: Path) -> None:
     """Both files hold a line of it; the digests are of the bytes."""
     evidence = Evidence(str(tmp_path), 100_000)
     made = exchange()
-    evidence.record(made, evidence.reserve(made.request.body, 6))
+    evidence.record(made, evidence.reserve(made.request, 6))
     assert lines(tmp_path, "bodies.jsonl") == [{"seq": 1, "request": "{}", "response": "answer"}]
     (written,) = lines(tmp_path, "exchanges.jsonl")
     assert written["request_sha256"] == "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -54,17 +54,17 @@ def test_a_body_that_is_no_text_is_kept_in_base64(tmp_path: Path) -> None:
     """No byte of a body is lost, so its digest can be checked."""
     evidence = Evidence(str(tmp_path), 100_000)
     made = exchange(body=b"\xff\x00")
-    evidence.record(made, evidence.reserve(made.request.body, 6))
+    evidence.record(made, evidence.reserve(made.request, 6))
     assert lines(tmp_path, "bodies.jsonl")[0]["request"] == {"base64": "/wA="}
 
 
 def test_the_cap_is_never_passed(tmp_path: Path) -> None:
     """What doesn't fit is refused for good; lines of refusals fill what is left, and the rest is counted."""
     evidence = Evidence(str(tmp_path), 20_000)
-    reserved = evidence.reserve(b"x" * 8000, 1000)
+    reserved = evidence.reserve(exchange(1, b"x" * 8000).request, 1000)
     assert reserved is not None
-    assert evidence.reserve(b"x" * 8000, 1000) is None
-    assert evidence.reserve(b"", 0) is None
+    assert evidence.reserve(exchange(1, b"x" * 8000).request, 1000) is None
+    assert evidence.reserve(exchange(1, b"").request, 0) is None
     evidence.record(exchange(1, b"x" * 8000), reserved)
     for seq in range(2, 60):
         evidence.record(exchange(seq), None)
@@ -78,7 +78,7 @@ def test_room_that_was_released_is_free(tmp_path: Path) -> None:
     """An exchange that ends without a body takes nothing away from later ones."""
     evidence = Evidence(str(tmp_path), 20_000)
     for _ in range(10):
-        reserved = evidence.reserve(b"x" * 8000, 1000)
+        reserved = evidence.reserve(exchange(1, b"x" * 8000).request, 1000)
         assert reserved is not None
         evidence.release(reserved)
 
@@ -86,7 +86,7 @@ def test_room_that_was_released_is_free(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_only_whole_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A line that was cut short is taken back, the loss is remembered, and nothing more is admitted."""
     evidence = Evidence(str(tmp_path), 100_000)
-    evidence.record(exchange(1), evidence.reserve(b"{}", 6))
+    evidence.record(exchange(1), evidence.reserve(exchange().request, 6))
     write = os.write
 
     def fails_half_way(file: int, data: bytes) -> int:
@@ -96,12 +96,12 @@ def test_a_full_disk_leaves_only_whole_lines(monkeypatch: pytest.MonkeyPatch, tm
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda file, data: fails_half_way(file, data[:20]))
-        reserved = evidence.reserve(b"{}", 6)
+        reserved = evidence.reserve(exchange().request, 6)
         with pytest.raises(EvidenceError, match="No space left"):
             evidence.record(exchange(2), reserved)
     assert [line["seq"] for line in lines(tmp_path, "bodies.jsonl")] == [1]
     assert evidence.broken
-    assert evidence.reserve(b"", 0) is None
+    assert evidence.reserve(exchange(1, b"").request, 0) is None
 
 
 def test_usage_is_measured_or_a_reason() -> None:
