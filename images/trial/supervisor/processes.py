@@ -110,6 +110,11 @@ def _signal_all(number: int, processes: list[Process]) -> None:
             continue
 
 
+def _stop_all() -> None:
+    # A list is needed only where the kernel can't be asked to find them all.
+    _signal_all(signal.SIGSTOP, [] if os.getpid() == 1 else descendants())
+
+
 class Family:
     """The client and everything that it started: what was reaped, what was used, what had to be killed."""
 
@@ -160,16 +165,13 @@ class Family:
 
     def kill(self) -> bool:
         """Every living descendant has been sent SIGKILL and is listed, the client excepted; false if there was none."""
-        found = descendants()
-        if not found:
-            return False
-        # Stopped processes make no children, so that the list below is complete.
-        _signal_all(signal.SIGSTOP, found)
+        # Stopped processes make no children, so that the list is complete; and they leave us the processor to make it.
+        _stop_all()
         found = descendants()
         for process in found:
             self._list(process)
         _signal_all(signal.SIGKILL, found)
-        return True
+        return bool(found)
 
     def _list(self, process: Process) -> None:
         key = (process.pid, process.start_ticks)
