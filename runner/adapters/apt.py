@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +33,10 @@ _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 @dataclass(frozen=True)
 class AptPackages:
-    """Debian packages through apt; `folder` is its private state."""
+    """Debian packages through apt; `folder` is its private state. Each object looks at the archive's lists once."""
 
     folder: Path
+    _updated: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def available(self) -> bool:
         """Whether `apt-get` is on this machine."""
@@ -88,7 +89,7 @@ class AptPackages:
                 "apt-get isn't on this machine", hint="name a base image in images/base/base.toml"
             )
         state = self.folder / arch
-        if only_if_missing and any((state / "lists").glob("*_Packages*")):
+        if (suite, arch) in self._updated or (only_if_missing and any((state / "lists").glob("*_Packages*"))):
             return
         for part in ("lists/partial", "cache/archives/partial"):
             (state / part).mkdir(parents=True, exist_ok=True)
@@ -96,6 +97,7 @@ class AptPackages:
         (state / "sources.list").write_text("".join(self._sources(suite)), "utf-8")
         (state / "apt.conf").write_text(_configuration(state, arch), "utf-8")
         self._run(["apt-get", "--error-on=any", "update"], arch)
+        self._updated.add((suite, arch))
 
     def _sources(self, suite: str) -> Iterator[str]:
         listed = _call(["apt-get", "indextargets", "--format", _TARGETS], os.environ | _PLAIN, None)

@@ -29,6 +29,10 @@ class Drift:
     locked: str
     taken: str
 
+    def __str__(self) -> str:
+        """The change in words."""
+        return f"{self.package}: {self.locked or 'not locked'} -> {self.taken or 'gone'}"
+
 
 def chosen(spec: BaseSpec, lock: BaseLock, build: Build) -> tuple[tuple[DebianPackage, ...], tuple[Drift, ...]]:
     """The packages to take, and how they differ from the lock.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import posixpath
 import re
 import zipfile
 from dataclasses import dataclass, field, replace
@@ -162,13 +163,17 @@ class Tree:
         return Tree({path: entry for path, entry in self.entries.items() if kept(path) or not dropped(path)})
 
     def python_sources(self, below: Sequence[str]) -> dict[str, bytes]:
-        """The Python sources beneath the folders `below`, by path."""
+        """The Python sources beneath the folders `below`, by path; a link to a source is one too."""
         prefixes = tuple(f"{folder}/" for folder in below)
-        return {
-            path: entry.data()
-            for path, entry in sorted(self.entries.items())
-            if path.endswith(".py") and path.startswith(prefixes) and isinstance(entry, FileEntry)
-        }
+        named = sorted(path for path in self.entries if path.endswith(".py") and path.startswith(prefixes))
+        return {path: entry.data() for path in named if (entry := self._file_at(path)) is not None}
+
+    def _file_at(self, path: str) -> FileEntry | None:
+        """The file that `path` leads to, by one link or none."""
+        entry = self.entries.get(path)
+        if isinstance(entry, LinkEntry):
+            entry = self.entries.get(posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.target)))
+        return entry if isinstance(entry, FileEntry) else None
 
 
 def parents(path: str) -> Iterator[str]:

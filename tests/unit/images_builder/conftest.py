@@ -107,6 +107,8 @@ def _python3() -> bytes:
             "./usr/share/doc/python3/README": b"long",
             "./usr/share/doc/python3/copyright": b"free",
             "./bin/sh": "dash",
+            "./usr/lib/python3.11/sitecustomize.py": "/etc/python3.11/sitecustomize.py",
+            "./etc/python3.11/sitecustomize.py": b"S = 1\n",
         }
     )
 

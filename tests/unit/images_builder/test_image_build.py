@@ -49,8 +49,10 @@ def test_the_base_holds_packages_and_what_is_declared(world: World) -> None:
         "/etc/group": b"root:x:0:agent\nagent:x:10002:\n",
         "/etc/nsswitch.conf": b"hosts: files\n",
         "/etc/passwd": b"root:x:0:0:root:/root:/bin/sh\nagent:x:10002:10002:agent:/home/agent:/bin/sh\n",
+        "/etc/python3.11/sitecustomize.py": b"S = 1\n",
         "/usr/bin/python3.11": b"ELF",
         "/usr/lib/python3.11/__pycache__/os.cpython-311.pyc": b"compiled O = 1\n",
+        "/usr/lib/python3.11/__pycache__/sitecustomize.cpython-311.pyc": b"compiled S = 1\n",
         "/usr/lib/python3.11/os.py": b"O = 1\n",
         "/usr/lib/x86_64-linux-gnu/libc.so.6": b"libc",
         "/usr/share/doc/python3/copyright": b"free",
@@ -59,6 +61,7 @@ def test_the_base_holds_packages_and_what_is_declared(world: World) -> None:
         "/bin": LinkEntry("usr/bin"),
         "/lib": LinkEntry("usr/lib"),
         "/lib64": LinkEntry("usr/lib64"),
+        "/usr/lib/python3.11/sitecustomize.py": LinkEntry("/etc/python3.11/sitecustomize.py"),
         "/usr/bin/awk": LinkEntry("mawk"),
         "/usr/bin/sh": LinkEntry("dash"),
         "/usr/lib64/ld.so": LinkEntry("/lib/ld"),
@@ -160,6 +163,7 @@ def test_a_moved_archive_gives_a_drifted_image(world: World) -> None:
     world.archive.packages["libc6"] = ("2.36-10", (), deb({"lib/x86_64-linux-gnu/libc.so.6": b"newer"}))
     image = build_image("tool", world.build())
     assert image.drifted == (Drift("libc6", "2.36-9", "2.36-10"),)
+    assert str(image.drifted[0]) == "libc6: 2.36-9 -> 2.36-10"
     label = json.loads(image.config)["config"]["Labels"]["org.pairbench.base"]
     assert label == "drifted: libc6=2.36-10"
 
