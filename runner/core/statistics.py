@@ -124,9 +124,11 @@ class Bootstrap:
 def drawn_tasks(seed: str, tasks: int, resamples: int) -> NDArray[np.int32]:
     """Indices of the tasks of each resample, shape (resamples, tasks), the same on every platform; read-only."""
     generator = np.random.PCG64(int.from_bytes(hashlib.sha256(seed.encode("utf-8")).digest(), "big"))
-    raw = generator.random_raw(resamples * tasks)
-    high = np.asarray(raw, dtype=np.uint64) >> np.uint64(32)
-    drawn = ((high * np.uint64(tasks)) >> np.uint64(32)).astype(np.int32).reshape(resamples, tasks)
+    drawn = np.empty((resamples, tasks), dtype=np.int32)
+    for start in range(0, resamples, _CHUNK):
+        rows = drawn[start : start + _CHUNK]
+        high = np.asarray(generator.random_raw(rows.size), dtype=np.uint64) >> np.uint64(32)
+        rows[:] = ((high * np.uint64(tasks)) >> np.uint64(32)).reshape(rows.shape)
     drawn.setflags(write=False)
     return drawn
 
