@@ -6,6 +6,7 @@ Whatever a client does, it ends its own connection at most.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ from gateway.exchange import Request
 from gateway.provider_errors import RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from gateway.exchange import Answer, Exchange
     from gateway.gateway import Gateway
 
@@ -121,7 +124,7 @@ class Connection:
         problem: RefusedError | None = None
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                await self._body(received)
+                await self._body(head, received)
         except RefusedError as error:
             problem = error
         except TimeoutError:
@@ -148,6 +151,9 @@ class Connection:
         if not isinstance(event, h11.Request):
             return None
         headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in event.headers)
+        # h11 limits only what it has to wait for; a large head that came in one piece gets here.
+        if len(event.target) + sum(len(key) + len(value) for key, value in headers) > HEAD_LIMIT_BYTES:
+            return RefusedError(431, "bad_request", "The head of the request exceeds the maximum size")
         return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"")
 
     async def _event(self) -> object:
@@ -167,12 +173,15 @@ class Connection:
                 self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
             self._http.receive_data(await self._reader.read(READ_BYTES))
 
-    async def _body(self, received: bytearray) -> None:
+    async def _body(self, head: Request, received: bytearray) -> None:
         """The whole body is in `received`.
 
         Raises:
             RefusedError: when it is malformed or too large.
         """
+        declared = head.header("content-length")
+        if declared is not None and int(declared) > self._limits.body_bytes:
+            raise RefusedError(413, "bad_request", "Request exceeds the maximum size")
         while isinstance(event := await self._event(), h11.Data):
             self._hold(len(event.data), len(received))
             received += event.data
@@ -189,9 +198,9 @@ class Connection:
         try:
             self._require_client(exchange)
             if isinstance(answer.body, bytes):
-                last = self._whole(exchange, answer)
+                last = self._whole(exchange, answer, answer.body)
             else:
-                last = await self._stream(exchange, answer)
+                last = await self._stream(exchange, answer, answer.body)
             finished = True
         finally:
             # Also when the client is gone, or this task is cancelled because the gateway ends.
@@ -205,8 +214,7 @@ class Connection:
         self._write(last)
         await self._drain()
 
-    def _whole(self, exchange: Exchange, answer: Answer) -> bytes:
-        body = answer.body if isinstance(answer.body, bytes) else b""
+    def _whole(self, exchange: Exchange, answer: Answer, body: bytes) -> bytes:
         data = self._head_of(answer, ("content-length", str(len(body))))
         if exchange.request.method != "HEAD":
             exchange.response += body
@@ -214,16 +222,17 @@ class Connection:
         exchange.first_byte_ns = self._gateway.now_ns()
         return data + (self._http.send(h11.EndOfMessage()) or b"")
 
-    async def _stream(self, exchange: Exchange, answer: Answer) -> bytes:
-        assert not isinstance(answer.body, bytes)  # noqa: S101 - narrows the type
+    async def _stream(self, exchange: Exchange, answer: Answer, body: AsyncGenerator[bytes, None]) -> bytes:
         pending = self._head_of(answer, ("transfer-encoding", "chunked"))
-        async for chunk in answer.body:
-            self._require_client(exchange)
-            self._write(pending + (self._http.send(h11.Data(data=chunk)) or b""))
-            pending = b""
-            exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
-            exchange.response += chunk
-            await self._drain()
+        # Closed at once when the client goes away, so that nobody upstream goes on for nothing.
+        async with contextlib.aclosing(body):
+            async for chunk in body:
+                self._require_client(exchange)
+                self._write(pending + (self._http.send(h11.Data(data=chunk)) or b""))
+                pending = b""
+                exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
+                exchange.response += chunk
+                await self._drain()
         return pending + (self._http.send(h11.EndOfMessage()) or b"")
 
     def _head_of(self, answer: Answer, framing: tuple[str, str]) -> bytes:

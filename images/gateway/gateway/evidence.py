@@ -15,6 +15,8 @@ from gateway.exchange import Exchange, exchange_document
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gateway.exchange import Request
+
 EXCHANGES = "exchanges.jsonl"
 BODIES = "bodies.jsonl"
 # One exchange without its path: measured at about 900 bytes, rounded up.
@@ -67,13 +69,14 @@ class Evidence:
     def _create(path: str) -> int:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
-    def reserve(self, request_body: bytes, response_limit_bytes: int) -> int | None:
+    def reserve(self, request: Request, response_limit_bytes: int) -> int | None:
         """Room for one exchange is set aside and its size returned; None, and full for good, when there is none.
 
         The request is measured as it will be written. A response is JSON or events of JSON, of which only quotes,
         backslashes and line ends grow when they are quoted again: it doubles at most.
         """
-        needed_bytes = LINE_ALLOWANCE_BYTES + len(encoded(body_value(request_body))) + 2 * response_limit_bytes
+        request_bytes = sum(len(encoded(part)) for part in (request.method, request.target, body_value(request.body)))
+        needed_bytes = LINE_ALLOWANCE_BYTES + request_bytes + 2 * response_limit_bytes
         if self._used_bytes + self._pending_bytes + needed_bytes > self._limit_bytes - self._reserve_bytes:
             self.full = True
         if self.full:

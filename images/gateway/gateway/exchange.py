@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
 FORMAT = "pairbench/exchange"
 VERSION = 1
@@ -81,7 +81,7 @@ class Answer:
 
     status: int
     headers: tuple[tuple[str, str], ...]
-    body: bytes | AsyncIterator[bytes]
+    body: bytes | AsyncGenerator[bytes, None]
     body_limit_bytes: int
     observe: Callable[[], Observation]
     refused: Refusal | None = None

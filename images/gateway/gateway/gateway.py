@@ -80,7 +80,7 @@ class Gateway:
 
     def _require_room(self, exchange: Exchange, response_limit_bytes: int) -> None:
         self._release(exchange)
-        reserved_bytes = self._evidence.reserve(exchange.request.body, response_limit_bytes)
+        reserved_bytes = self._evidence.reserve(exchange.request, response_limit_bytes)
         if reserved_bytes is None:
             raise RefusedError(
                 LIMIT_STATUS, "record_limit", "Pairbench refused this request: the limit of what it records is reached."
@@ -96,7 +96,7 @@ class Gateway:
         answer = refusal_answer(error, identifier("req", self._seed, exchange.seq), model_asked(exchange.request.body))
         self._release(exchange)
         if error.refused != "record_limit":
-            reserved_bytes = self._evidence.reserve(exchange.request.body, answer.body_limit_bytes)
+            reserved_bytes = self._evidence.reserve(exchange.request, answer.body_limit_bytes)
             if reserved_bytes is not None:
                 self._reserved[exchange.seq] = reserved_bytes
         return answer

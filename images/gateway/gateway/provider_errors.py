@@ -22,6 +22,7 @@ ERROR_TYPES = {
     404: "not_found_error",
     408: "invalid_request_error",
     413: "request_too_large",
+    431: "request_too_large",
     500: "api_error",
 }
 

@@ -16,7 +16,7 @@ from gateway.reply import Reply, event_stream, message_document, with_identifier
 from gateway.usage import BYTES_PER_TOKEN, output_tokens, request_segments
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from gateway.exchange import Request
 
@@ -97,7 +97,7 @@ class ScriptedUpstream:
         return (("content-type", content_type), ("request-id", identifier("req", self._seed, seq)))
 
 
-async def _one_by_one(events: list[bytes]) -> AsyncIterator[bytes]:
+async def _one_by_one(events: list[bytes]) -> AsyncGenerator[bytes, None]:
     for event in events:
         yield event
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SOCKET_GROUP = 10001
 MAXIMUM_CONNECTIONS = 128
 # How long exchanges under way may go on after the signal to end.
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 1.0
 
 
 class Signals:
