@@ -330,6 +330,7 @@ def _inspection(facts: Mapping[str, Any]) -> Inspection:
             pids_limit=int(host.get("PidsLimit") or 0),
             nano_cpus=int(host.get("NanoCpus") or 0),
             mounts=tuple(sorted((*mounts, *tmpfs), key=lambda item: item.destination)),
+            environment=tuple(sorted(item.partition("=")[0] for item in config.get("Env") or ())),
             exit_code=None if running else int(state["ExitCode"]),
             oom_killed=bool(state["OOMKilled"]),
             error=str(state.get("Error") or ""),
@@ -337,7 +338,6 @@ def _inspection(facts: Mapping[str, Any]) -> Inspection:
             finished_at=str(state["FinishedAt"]),
         ),
         running=running,
-        environment=tuple(config.get("Env") or ()),
     )
 
 

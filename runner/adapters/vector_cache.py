@@ -6,12 +6,13 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
-from runner.core.canonical import Digest
 from runner.core.errors import EnvironmentNotReady
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from runner.core.canonical import Digest
 
 _PATIENCE_S = 30
 _TABLE = "create table if not exists vectors (key text primary key, vector blob not null) without rowid"

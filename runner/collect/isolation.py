@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _SUPERVISOR_MAY: Final = frozenset({"SETUID", "SETGID", "SETPCAP", "KILL"})
 _READ_ONLY: Final = ("/in", "/workspace")
+# Variables in which programs expect keys are called so; a pod's own token reaches its client in a document.
+_SECRET_ENDS: Final = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS")
 
 
 def isolation_breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool) -> tuple[str, ...]:
@@ -51,5 +53,8 @@ def _container(role: str, facts: ContainerFacts, network: str, may: frozenset[st
         for option in facts.security_opt
     ):
         yield f"processes of the {role} may gain privileges"
+    secrets = [name for name in facts.environment if name.upper().endswith(_SECRET_ENDS)]
+    if secrets:
+        yield f"the engine gives the {role} {', '.join(secrets)}, where a key could be"
     if facts.memory_bytes <= 0 or facts.pids_limit <= 0:
         yield f"the {role} has no limit of memory or processes"

@@ -170,6 +170,8 @@ class ContainerFacts(Part):
     pids_limit: int
     nano_cpus: int
     mounts: tuple[MountFacts, ...]
+    environment: tuple[str, ...] = ()
+    """Names of the variables that the engine gives its first process; what they hold is not kept."""
     exit_code: int | None
     """None while it runs."""
     oom_killed: bool

@@ -86,7 +86,6 @@ class Inspection:
 
     facts: ContainerFacts
     running: bool
-    environment: tuple[str, ...]
 
 
 @dataclass(frozen=True)
