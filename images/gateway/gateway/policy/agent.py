@@ -25,6 +25,8 @@ LINES_BEFORE = 8
 PASSAGES_ASKED = 5
 # The memory's order counts as much as a word: so much for its first passage, one less for each that follows.
 FIRST_PASSAGE_BONUS = 3
+# Text without passages must share so many terms: "No passage found." holds a word of many a question.
+FREE_TEXT_TERMS = 2
 # Words that aren't spelt like code or names are looked for together, so many at a time.
 WORDS_TOGETHER = 3
 # So many of the question's terms close together, or all of them, or the definition of the most telling one, and no
@@ -90,7 +92,8 @@ def _recalled(steps: Sequence[Step], tool: str, terms: Sequence[Term]) -> list[E
             citation = f"{passage.source}#bytes={passage.start}-{passage.end}"
             bonus = max(0, FIRST_PASSAGE_BONUS - place)
             excerpts.append(_excerpt(passage.source, citation, passage.text, terms, bonus=bonus))
-        if not found:
+        held = sum(term.occurs_in(text) for term in terms)
+        if not found and held >= min(FREE_TEXT_TERMS, len(terms)):
             excerpts.append(_excerpt(f"what {tool} returned", f"tool:{tool}", text, terms))
     return excerpts
 

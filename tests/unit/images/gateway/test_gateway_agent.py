@@ -184,6 +184,13 @@ def test_a_memory_of_another_form_is_quoted_by_its_tool() -> None:
     )
 
 
+def test_a_memory_s_apology_is_no_evidence() -> None:
+    """A sentence that shares one word with the question by chance isn't quoted as its answer."""
+    question = "Which photographs were found in `send_failed`?"
+    step = ("mcp__notes__memory_search", {"query": question}, "No passage found.")
+    assert called(decide(conversation(step, tools=[GREP, MEMORY], question=question)))[0] == "Grep"
+
+
 def test_an_empty_question_is_said_to_be_empty() -> None:
     """A conversation without a human text gets an answer, not a search for nothing."""
     view = conversation(question="<system-reminder>x</system-reminder>")
