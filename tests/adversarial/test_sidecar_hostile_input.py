@@ -295,7 +295,7 @@ def nested(levels: int, wrap: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("wrap", ["must", "should", "must_not", "nested"])
-@pytest.mark.parametrize("levels", [12, 100, 300])
+@pytest.mark.parametrize("levels", [12, 100, 200])
 def test_deep_filters_are_refused(port: int, wrap: str, levels: int) -> None:
     """A filter that the engine's log couldn't be read with again never gets there."""
     status, answer = ask(port, "POST", "/collections/c/points/delete", {"filter": nested(levels, wrap)})
@@ -303,7 +303,7 @@ def test_deep_filters_are_refused(port: int, wrap: str, levels: int) -> None:
     assert "nest" in answer["status"]["error"]
 
 
-@pytest.mark.parametrize("levels", [9, 100, 300])
+@pytest.mark.parametrize("levels", [9, 100, 200])
 def test_deep_prefetches_are_refused(port: int, levels: int) -> None:
     """Prefetches within prefetches end before the engine's stack does."""
     status, _ = ask(port, "POST", "/collections/c/points/query", nested(levels, "prefetch"))
