@@ -15,10 +15,10 @@ STUDIES ?= corpora/fixture/study.toml
 help: ## this screen
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-bench: setup engine ## build the images, run the fixture study, verify it, write its report
+bench: ## build the images, run the fixture study, verify it, write its report
 	@scripts/bench.sh $(STUDIES)
 
-test: setup engine images ## every test, those with real containers too
+test: ## every test, those with real containers too
 	@scripts/test.sh $(PYTEST)
 
 lint: setup ## format, lint, types and import contracts

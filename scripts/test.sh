@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
-# Every test, those with real containers too: an engine that is missing is a failure, not a skip. Behind `make test`.
-# Arguments go on to pytest.
+# Do all the set-up, then run every test, those with real containers too: an engine that is missing is a failure, not a skip.
+# Behind `make test`; arguments go on to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/steps.sh
+pairbench=.venv/bin/pairbench
+
+step "setup" scripts/setup.sh
+step "engine" scripts/engine.sh start
+step "images" "$pairbench" images build
 
 required=(--require docker)
 for name in chromium chromium-browser google-chrome; do
@@ -12,6 +18,7 @@ for name in chromium chromium-browser google-chrome; do
     fi
 done
 if [ "$(id -u)" -eq 0 ] && command -v dockerd >/dev/null; then required+=(--require daemon); fi
-environment=$(.venv/bin/pairbench images list --json | .venv/bin/python scripts/images_env.py)
+environment=$("$pairbench" images list --json | .venv/bin/python scripts/images_env.py)
 eval "$environment"
-exec .venv/bin/python -m pytest "${required[@]}" "$@"
+step "tests" .venv/bin/python -m pytest "${required[@]}" "$@"
+step_times_table
