@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 import os
 
+# ONNX Runtime 1.32 makes an identifier of the device and a database of events in HOME, and would send them, from its
+# import on. A trial neither sends anything nor leaves anything in its client's home.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
 import numpy as np
 import numpy.typing as npt
 import onnxruntime

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from memory.embedding import DIMENSION, MiniLM
@@ -34,6 +37,20 @@ def test_a_text_has_one_vector(model: MiniLM) -> None:
     model.embed("something else, and longer than the first by some words")
     assert model.embed("def parse(header): ...").tobytes() == first
     assert MiniLM(MODEL_DIR, threads=2).embed("def parse(header): ...").tobytes() == first
+
+
+def test_loading_the_model_leaves_nothing_behind_and_says_nothing(tmp_path: Path) -> None:
+    """The runtime's telemetry is off: no identifier, no database, no complaint about a home that can't be written."""
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from memory.embedding import MiniLM; MiniLM(sys.argv[2]).embed('x')"
+    images = Path(__file__).resolve().parents[3] / "images" / "trial"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(images), MODEL_DIR],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", " ", "ä\u2028\x00", "\U0001f600" * 50, "word " * 5000])
