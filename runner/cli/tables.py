@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from runner.core.summary import Summary
-    from runner.publish.page import Figures, Forest, MedianChart
+    from runner.publish.contrasts import Forest
+    from runner.publish.page import Figures, MedianChart
 
 
 def render_summary(summary: Summary, console: Console) -> None:
@@ -58,12 +59,12 @@ def _print_figures(texts: PageTexts, figures: Figures, console: Console) -> None
 
 
 def _contrasts(texts: PageTexts, figures: Figures, forest: Forest) -> Table:
-    level = formatting.level(texts.summary.resampling.level_ppm)
-    title = f"{figures.title}: {forest.arm} against {texts.control}, means per trial"
-    table = _table(title, ["Measure"], [texts.control, forest.arm, "Ratio", f"{level} interval", "Blocks"])
+    title = f"{figures.title}: {forest.caption}"
+    columns = [texts.control, forest.arm, forest.figure, f"{texts.level} interval", "Blocks"]
+    table = _table(title, ["Measure"], columns)
     for group in forest.groups:
-        for line in group.contrasts:
-            _row(table, line.label, *line.means, line.ratio, line.interval, line.blocks)
+        for line in group.lines:
+            _row(table, line.label, *line.means, line.figure, line.interval, line.blocks)
         table.add_section()
     return table
 
@@ -73,7 +74,7 @@ def _totals(texts: PageTexts, figures: Figures) -> Table:
     columns = [*arms, *(f"{arm}, median" for arm in arms), "Blocks"]
     table = _table(f"{figures.title}: totals, and medians of task medians", ["Measure"], columns)
     for group in figures.totals:
-        for line in group.totals:
+        for line in group.lines:
             _row(table, line.label, *line.totals, *line.medians, line.blocks)
         table.add_section()
     return table

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Measured
 from runner.core.rounding import PPM, rounded_quotient
-from runner.publish.formatting import decimal
+from runner.publish.formatting import decimal, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Marks keep this distance from the edges, in tenths of a per cent, so that half a dot is never cut off.
 _MARGIN: Final = 30
 _WIDEST_RATIO_PPM: Final = 4 * PPM
-_MOST_TICKS: Final = 5
+_MOST_TICKS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,6 @@ class Tick:
 
     x: str
     label: str
-    anchor: str
-    """`start`, `middle` or `end`: labels at the edges stay inside."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,8 @@ class Axis:
     low: int
     high: int
     ticks: tuple[Tick, ...] = ()
+    reference: int = 0
+    """Where nothing differs: 1 for ratios, 0 for differences."""
 
     def at(self, value: int) -> str:
         """The position of `value`, held inside the axis, as a percentage."""
@@ -50,12 +50,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class IntervalMark:
-    """A ratio with its interval on an axis; the line is a dot wide where there is no interval."""
+    """A figure with its interval on an axis; the line is a dot wide where there is no interval."""
 
     x: str
     low: str
     high: str
-    one: str
+    reference: str
     has_interval: bool
     beyond_low: bool
     beyond_high: bool
@@ -72,15 +72,28 @@ class Dumbbell:
 
 def ratio_axis(estimates: Sequence[Estimate]) -> Axis:
     """An axis that shows every ratio, its interval and 1."""
+    values = [min(value, _WIDEST_RATIO_PPM) for value in _values(estimates)]
+    return _around(PPM, values, lambda value: decimal(value, PPM, 2))
+
+
+def difference_axis(estimates: Sequence[Estimate]) -> Axis:
+    """An axis of percentage points that shows every difference of shares, its interval and 0."""
+    return _around(0, _values(estimates), lambda value: signed(decimal(value, 10_000, 0)))
+
+
+def _values(estimates: Sequence[Estimate]) -> list[int]:
     shown = [quantity for item in estimates for quantity in (item.value, item.low, item.high)]
-    values = [PPM, *(min(item.value, _WIDEST_RATIO_PPM) for item in shown if isinstance(item, Measured))]
-    step = next(
-        (size for size in (50_000, 100_000, 250_000, 500_000, PPM) if _steps(values, size) < _MOST_TICKS), 2 * PPM
-    )
-    low, high = min(values) // step * step, -(-max(values) // step) * step
+    return [item.value for item in shown if isinstance(item, Measured)]
+
+
+def _around(reference: int, values: list[int], show: _Show) -> Axis:
+    shown = [reference, *values]
+    steps = (50_000, 100_000, 250_000, 500_000, PPM)
+    step = next((size for size in steps if _steps(shown, size) < _MOST_TICKS), 2 * PPM)
+    low, high = min(shown) // step * step, -(-max(shown) // step) * step
     if low == high:
         low, high = low - step, high + step
-    return _ticked(low, high, step, lambda value: decimal(value, PPM, 2))
+    return replace(_ticked(low, high, step, show), reference=reference)
 
 
 def amount_axis(values: Sequence[int], show: _Show) -> Axis:
@@ -91,7 +104,7 @@ def amount_axis(values: Sequence[int], show: _Show) -> Axis:
 
 
 def interval_mark(estimate: Estimate, axis: Axis) -> IntervalMark | None:
-    """The mark of a ratio; None when there is no ratio."""
+    """The mark of a figure; None when there is none."""
     if not isinstance(estimate.value, Measured):
         return None
     value = estimate.value.value
@@ -101,7 +114,7 @@ def interval_mark(estimate: Estimate, axis: Axis) -> IntervalMark | None:
         x=axis.at(value),
         low=axis.at(low),
         high=axis.at(high),
-        one=axis.at(PPM),
+        reference=axis.at(axis.reference),
         has_interval=isinstance(estimate.low, Measured),
         beyond_low=low < axis.low,
         beyond_high=high > axis.high,
@@ -129,8 +142,7 @@ def _nice_step(largest: int) -> int:
 def _ticked(low: int, high: int, step: int, show: _Show) -> Axis:
     axis = Axis(low, high)
     values = range(low, high + 1, step)
-    anchors = {low: "start", high: "end"}
-    ticks = (Tick(axis.at(value), show(value), anchors.get(value, "middle")) for value in values)
+    ticks = (Tick(axis.at(value), show(value)) for value in values)
     return Axis(low, high, tuple(ticks))
 
 

@@ -11,6 +11,8 @@ from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import PPM, rounded_quotient
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runner.core.summary import ArmTotal, Estimate, MeasureIdentity
 
 MINUS: Final = "\N{MINUS SIGN}"
@@ -51,7 +53,7 @@ def change(ppm: int) -> str:
 def dollars(microusd: int, scale: int = 1) -> str:
     """Micro-dollars (in units of 1/`scale`) as dollars, with more decimals the smaller they are."""
     size = abs(microusd) // scale
-    places = 2 if size >= 10_000_000 else 3 if size >= 1_000_000 else 4 if size >= 10_000 else 6
+    places = 2 if size >= 10_000_000 else 3 if size >= 1_000_000 else 4 if size >= 1_000 else 6
     text = decimal(microusd, scale * 1_000_000, places)
     return f"{MINUS}${text.removeprefix(MINUS)}" if text.startswith(MINUS) else f"${text}"
 
@@ -133,25 +135,37 @@ def ratio_quantity(quantity: Quantity) -> str:
 
 def ratio_interval(estimate: Estimate) -> str:
     """The interval of a ratio, or why there is none."""
+    return _interval(estimate, ratio)
+
+
+def difference_interval(estimate: Estimate, measure: MeasureIdentity) -> str:
+    """The interval of a difference of means or medians of `measure`, or why there is none."""
+    return _interval(estimate, lambda value: scaled_difference(value, measure))
+
+
+def difference_quantity(quantity: Quantity, measure: MeasureIdentity) -> str:
+    """A difference of means or medians, or the dash that stands for none."""
+    match quantity:
+        case Measured(value):
+            return scaled_difference(value, measure)
+        case Unavailable():
+            return ABSENT
+
+
+def _interval(estimate: Estimate, show: Callable[[int], str]) -> str:
     match estimate.low, estimate.high:
         case Measured(low), Measured(high):
-            return f"{ratio(low)} to {ratio(high)}"
+            return f"{show(low)} to {show(high)}"
         case Unavailable(reason), _:
-            return reason
+            return f"none: {reason}"
         case _:
             return ABSENT
 
 
 def difference_with_interval(estimate: Estimate, measure: MeasureIdentity) -> str:
     """A difference and its interval in one text."""
-    match estimate.value, estimate.low, estimate.high:
-        case Measured(value), Measured(low), Measured(high):
-            bounds = f"{scaled_difference(low, measure)} to {scaled_difference(high, measure)}"
-            return f"{scaled_difference(value, measure)} ({bounds})"
-        case Measured(value), _, _:
-            return scaled_difference(value, measure)
-        case _:
-            return ABSENT
+    value = difference_quantity(estimate.value, measure)
+    return f"{value} ({difference_interval(estimate, measure)})" if isinstance(estimate.low, Measured) else value
 
 
 def level(ppm: int) -> str:

@@ -3,64 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from runner.core.outcomes import CONSEQUENCES
 from runner.core.quantities import Measured, Unavailable
 from runner.publish import formatting
-from runner.publish.charts import Axis, Dumbbell, IntervalMark, amount_axis, dumbbell, interval_mark, ratio_axis
+from runner.publish.charts import Axis, Dumbbell, amount_axis, dumbbell, ratio_axis
+from runner.publish.contrasts import GROUPS, Card, Compared, ContrastGroup, Forest, cards, forests, groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.core.summary import Contrast, Exclusion, MeasureIdentity, MedianRow, Summary, TotalsRow, View
-
-GROUPS: Final = {
-    "cost": "Cost",
-    "tokens": "Tokens",
-    "time": "Time",
-    "work": "Work",
-    "references": "References",
-}
-
-
-@dataclass(frozen=True)
-class Card:
-    """A headline figure of one treatment."""
-
-    label: str
-    arm: str
-    control: str
-    ratio: str
-    change: str
-    interval: str
-    means: tuple[tuple[str, str], ...]
-    """Arm and its mean."""
-    blocks: str
-    mark: IntervalMark | None
-
-
-@dataclass(frozen=True)
-class ContrastLine:
-    """One measure of one treatment against the control."""
-
-    label: str
-    means: tuple[str, ...]
-    ratio: str
-    interval: str
-    mean_difference: str
-    median_difference: str
-    blocks: str
-    mark: IntervalMark | None
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines of a table under one heading."""
-
-    heading: str
-    contrasts: tuple[ContrastLine, ...] = ()
-    totals: tuple[TotalsLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,12 +30,11 @@ class TotalsLine:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """Contrasts of one treatment, on one axis."""
+class TotalsGroup:
+    """Pooled totals of one group of measures."""
 
-    arm: str
-    axis: Axis
-    groups: tuple[Lines, ...]
+    heading: str
+    lines: tuple[TotalsLine, ...]
 
 
 @dataclass(frozen=True)
@@ -110,7 +63,9 @@ class Figures:
     title: str
     meaning: str
     forests: tuple[Forest, ...]
-    totals: tuple[Lines, ...]
+    differences: tuple[tuple[str, tuple[ContrastGroup, ...]], ...]
+    """Arm and its contrasts, all of them."""
+    totals: tuple[TotalsGroup, ...]
     excluded: str
     """What no measure uses."""
     silent: str
@@ -126,6 +81,7 @@ class PageTexts:
         self.measures: dict[str, MeasureIdentity] = {measure.name: measure for measure in summary.measures}
         self.control = summary.arms[0].name
         self.treatments = tuple(arm.name for arm in summary.arms[1:])
+        self.level = formatting.level(summary.resampling.level_ppm)
 
     def banner(self) -> str:
         """What kind of evidence this is, and who played the model."""
@@ -156,48 +112,23 @@ class PageTexts:
         )
         if isinstance(estimate.low, Unavailable):
             return f"{text}), from {blocks}; no interval: {estimate.low.reason}."
-        level = formatting.level(self.summary.resampling.level_ppm)
-        text = f"{text}; {level} interval {formatting.ratio_interval(estimate)}), from {blocks}."
+        text = f"{text}; {self.level} interval {formatting.ratio_interval(estimate)}), from {blocks}."
         if estimate.low.value <= 1_000_000 <= estimate.high.value:
             text += " The interval includes 1: a difference isn't shown."
         return text
 
     def cards(self) -> tuple[Card, ...]:
         """The headline measures of every treatment."""
-        axis = self.headline_axis()
-        return tuple(
-            self._card(self.contrast(name, arm), axis) for arm in self.treatments for name in self.summary.headline
-        )
-
-    def headline_axis(self) -> Axis:
-        """One axis for all cards."""
-        return ratio_axis(
-            [self.contrast(name, arm).ratio_ppm for arm in self.treatments for name in self.summary.headline]
-        )
-
-    def _card(self, contrast: Contrast, axis: Axis) -> Card:
-        measure = self.measures[contrast.measure]
-        row = self._totals_row(self.summary.views[0], contrast.measure)
-        value = contrast.ratio_ppm.value
-        return Card(
-            label=measure.label,
-            arm=contrast.arm,
-            control=contrast.control,
-            ratio=formatting.ratio_quantity(value),
-            change=formatting.change(value.value) if isinstance(value, Measured) else value.reason,
-            interval=formatting.ratio_interval(contrast.ratio_ppm),
-            means=tuple(
-                (total.arm, formatting.scaled_quantity(total.mean_scaled, measure))
-                for total in row.arms
-                if total.arm in {contrast.control, contrast.arm}
-            ),
-            blocks=formatting.counted(contrast.n_blocks, "block"),
-            mark=interval_mark(contrast.ratio_ppm, axis),
-        )
+        view = self.summary.views[0]
+        return cards([self._compared(view, name, arm) for arm in self.treatments for name in self.summary.headline])
 
     def contrast(self, measure: str, arm: str) -> Contrast:
         """The contrast of one measure over complete blocks."""
-        return next(item for item in self.summary.views[0].contrasts if (item.measure, item.arm) == (measure, arm))
+        return self._compared(self.summary.views[0], measure, arm).contrast
+
+    def _compared(self, view: View, measure: str, arm: str) -> Compared:
+        contrast = next(item for item in view.contrasts if (item.measure, item.arm) == (measure, arm))
+        return Compared(self.measures[measure], contrast, self._totals_row(view, measure))
 
     @staticmethod
     def _totals_row(view: View, measure: str) -> TotalsRow:
@@ -210,7 +141,8 @@ class PageTexts:
             Figures(
                 titles[view.treatment],
                 view.meaning,
-                self._forests(view),
+                tuple(forest for arm in self.treatments for forest in self._forests(view, arm)),
+                tuple((arm, groups(self._all_compared(view, arm), ratio_axis([]))) for arm in self.treatments),
                 self._totals(view),
                 _exclusions(_common_exclusions(view)),
                 self._silent(view),
@@ -218,18 +150,12 @@ class PageTexts:
             for view in self.summary.views
         )
 
-    def _forests(self, view: View) -> tuple[Forest, ...]:
-        return tuple(self._forest(view, arm) for arm in self.treatments)
+    def _all_compared(self, view: View, arm: str) -> list[Compared]:
+        names = [measure.name for measure in self.summary.measures if self._says_something(view, measure.name)]
+        return [self._compared(view, name, arm) for name in names]
 
-    def _forest(self, view: View, arm: str) -> Forest:
-        contrasts = [item for item in view.contrasts if item.arm == arm and self._says_something(view, item.measure)]
-        axis = ratio_axis([item.ratio_ppm for item in contrasts])
-        groups = tuple(
-            Lines(heading, contrasts=tuple(self._contrast_line(view, item, axis) for item in own))
-            for group, heading in GROUPS.items()
-            if (own := [item for item in contrasts if self.measures[item.measure].group == group])
-        )
-        return Forest(arm, axis, groups)
+    def _forests(self, view: View, arm: str) -> tuple[Forest, ...]:
+        return forests(arm, self.control, self.level, self._all_compared(view, arm))
 
     def _says_something(self, view: View, measure: str) -> bool:
         """Some arm has a figure other than 0."""
@@ -240,27 +166,9 @@ class PageTexts:
             measure.label for measure in self.summary.measures if not self._says_something(view, measure.name)
         )
 
-    def _contrast_line(self, view: View, contrast: Contrast, axis: Axis) -> ContrastLine:
-        measure = self.measures[contrast.measure]
-        totals = self._totals_row(view, contrast.measure)
-        return ContrastLine(
-            label=measure.label,
-            means=tuple(
-                formatting.scaled_quantity(total.mean_scaled, measure)
-                for total in totals.arms
-                if total.arm in {contrast.control, contrast.arm}
-            ),
-            ratio=formatting.ratio_quantity(contrast.ratio_ppm.value),
-            interval=formatting.ratio_interval(contrast.ratio_ppm),
-            mean_difference=formatting.difference_with_interval(contrast.mean_difference_scaled, measure),
-            median_difference=formatting.difference_with_interval(contrast.median_difference_scaled, measure),
-            blocks=f"{contrast.n_blocks:,}",
-            mark=interval_mark(contrast.ratio_ppm, axis),
-        )
-
-    def _totals(self, view: View) -> tuple[Lines, ...]:
+    def _totals(self, view: View) -> tuple[TotalsGroup, ...]:
         return tuple(
-            Lines(heading, totals=tuple(self._totals_line(view, measure) for measure in own))
+            TotalsGroup(heading, tuple(self._totals_line(view, measure) for measure in own))
             for group, heading in GROUPS.items()
             if (
                 own := [

@@ -1,6 +1,6 @@
 from runner.core.quantities import Measured, Unavailable
 from runner.core.summary import Estimate
-from runner.publish.charts import amount_axis, dumbbell, interval_mark, ratio_axis
+from runner.publish.charts import amount_axis, difference_axis, dumbbell, interval_mark, ratio_axis
 
 
 def estimate(value: int, low: int, high: int) -> Estimate:
@@ -11,12 +11,12 @@ def test_a_ratio_axis_shows_every_interval_and_one() -> None:
     """0.68 to 0.80 beside 1 gives 0.6 to 1.0 in tenths."""
     axis = ratio_axis([estimate(740_000, 680_000, 800_000)])
     assert (axis.low, axis.high) == (600_000, 1_000_000)
-    assert [(tick.label, tick.x, tick.anchor) for tick in axis.ticks] == [
-        ("0.60", "3.0%", "start"),
-        ("0.70", "26.5%", "middle"),
-        ("0.80", "50.0%", "middle"),
-        ("0.90", "73.5%", "middle"),
-        ("1.00", "97.0%", "end"),
+    assert [(tick.label, tick.x) for tick in axis.ticks] == [
+        ("0.60", "3.0%"),
+        ("0.70", "26.5%"),
+        ("0.80", "50.0%"),
+        ("0.90", "73.5%"),
+        ("1.00", "97.0%"),
     ]
 
 
@@ -25,7 +25,13 @@ def test_marks_stand_where_their_figures_are() -> None:
     axis = ratio_axis([estimate(740_000, 680_000, 800_000)])
     mark = interval_mark(estimate(740_000, 680_000, 800_000), axis)
     assert mark is not None
-    assert (mark.low, mark.x, mark.high, mark.one, mark.has_interval) == ("21.8%", "35.9%", "50.0%", "97.0%", True)
+    assert (mark.low, mark.x, mark.high, mark.reference, mark.has_interval) == (
+        "21.8%",
+        "35.9%",
+        "50.0%",
+        "97.0%",
+        True,
+    )
 
 
 def test_a_wild_interval_is_cut_at_the_edge_and_says_so() -> None:
@@ -55,10 +61,20 @@ def test_an_axis_of_ones_has_width() -> None:
     assert (axis.low, axis.high, axis.at(1_000_000)) == (950_000, 1_050_000, "50.0%")
 
 
+def test_a_difference_axis_shows_zero_and_speaks_in_percentage_points() -> None:
+    """+8.3 to +40.0 points beside 0 gives 0 to 40 in tens."""
+    difference = estimate(214_286, 83_333, 400_000)
+    axis = difference_axis([difference])
+    assert [tick.label for tick in axis.ticks] == ["0", "+10", "+20", "+30", "+40"]
+    mark = interval_mark(difference, axis)
+    assert mark is not None
+    assert (mark.reference, mark.x, mark.high) == ("3.0%", "53.4%", "97.0%")
+
+
 def test_amounts_start_at_zero_in_round_steps() -> None:
     """A cut axis would exaggerate differences."""
     axis = amount_axis([34_000, 97_000], str)
-    assert [tick.label for tick in axis.ticks] == ["0", "50000", "100000"]
+    assert [tick.label for tick in axis.ticks] == ["0", "20000", "40000", "60000", "80000", "100000"]
     assert amount_axis([0, 0], str).high == 1
 
 

@@ -15,6 +15,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
     [
         (0, "$0.000000"),
         (123, "$0.000123"),
+        (6_692, "$0.0067"),
         (68_727, "$0.0687"),
         (-17_728, f"{MINUS}$0.0177"),
         (1_512_000, "$1.512"),
@@ -63,7 +64,7 @@ def test_what_is_missing_is_a_dash_and_its_reason() -> None:
     """Never a zero."""
     reason = Unavailable("the total of off is 0")
     assert formatting.ratio_quantity(reason) == "\N{EM DASH}"
-    assert formatting.ratio_interval(Estimate(value=reason, low=reason, high=reason)) == "the total of off is 0"
+    assert formatting.ratio_interval(Estimate(value=reason, low=reason, high=reason)) == "none: the total of off is 0"
     few = Unavailable("3 tasks")
     assert formatting.difference_with_interval(Estimate(value=Measured(0), low=few, high=few), SHARE) == f"0.0{THIN}pp"
 

@@ -124,6 +124,12 @@ def test_the_headline_has_its_interval_and_its_n() -> None:
     ) in READER.texts
 
 
+def test_shares_are_compared_by_differences() -> None:
+    """A ratio of small shares would shout; their difference in points has an interval even where a control found nothing."""
+    assert "+10.6\N{NARROW NO-BREAK SPACE}pp" in READER.texts
+    assert "+1.4\N{NARROW NO-BREAK SPACE}pp to +21.7\N{NARROW NO-BREAK SPACE}pp" in READER.texts
+
+
 def test_failures_are_counted_and_shown() -> None:
     """Census, reasons, both treatments, and the line that says that they differ."""
     assert "1 trial failed; counting failures changes 19 of 22 measures, shown beside complete blocks." in READER.text
