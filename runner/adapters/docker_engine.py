@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import tarfile
 import threading
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import docker
 import docker.errors
+import docker.utils.socket
 import requests
 
 from runner.core.errors import EngineError
@@ -30,6 +32,9 @@ _CALL_TIMEOUT_S = 60
 # The engine hands out a gigabyte of image in a few seconds; a minute of silence during a load is no fault yet.
 _LOAD_TIMEOUT_S = 600
 _READY_LINE_BYTES = 65536
+_CHUNK_BYTES = 1 << 16
+_NOT_FOUND = 404
+_CONFLICT = 409
 
 
 class DockerEngine:
@@ -145,17 +150,19 @@ class DockerEngine:
 
     def start_until_ready(self, container: str, timeout_ms: int) -> bool:
         """The container was started; whether it said that it is ready in time. One that didn't is killed."""
-        with _translated("start"):
-            lines = self._follow(container)
-            self._api.start(container)
-        return self._until(container, lines, "ready", timeout_ms)
+        with self._attached(container) as output:
+            self.start(container)
+            if output.says("ready", timeout_ms):
+                return True
+        self.kill(container)
+        return False
 
     def signal_until(self, container: str, signal: str, event: str, timeout_ms: int) -> bool:
         """The signal was sent; whether the container printed a line with that `event` in time."""
-        with _translated(f"signal {signal}"):
-            lines = self._follow(container)
-            self._api.kill(container, signal=signal)
-        return self._until(container, lines, event, timeout_ms)
+        with self._attached(container) as output:
+            with _translated(f"signal {signal}"):
+                self._api.kill(container, signal=signal)
+            return output.says(event, timeout_ms)
 
     def put_tar(self, container: str, path: str, tar: bytes) -> None:
         """The entries of `tar` lie below `path`, which is in a writable volume of the container."""
@@ -180,15 +187,20 @@ class DockerEngine:
             try:
                 self._api.kill(container)
             except docker.errors.APIError as error:
-                if error.status_code not in (404, 409, 500) or (
-                    error.status_code == 500 and "not running" not in str(error)
-                ):
+                # Docker 20.10 says 409 for a container that doesn't run; older ones and others say 500.
+                if error.status_code not in (_NOT_FOUND, _CONFLICT) and "not running" not in str(error):
                     raise
 
     def remove(self, container: str) -> None:
         """The container is gone, running or not, there or not."""
         with _translated("remove"), contextlib.suppress(docker.errors.NotFound):
-            self._api.remove_container(container, force=True)
+            try:
+                # `v`: volumes without a name, which a foreign image may declare, go with their container.
+                self._api.remove_container(container, force=True, v=True)
+            except docker.errors.APIError as error:
+                if error.status_code != _CONFLICT or "already in progress" not in str(error):
+                    raise
+                self._api.wait(container, condition="removed")
 
     def inspect(self, container: str) -> Inspection:
         """What the engine says of the container now."""
@@ -198,28 +210,30 @@ class DockerEngine:
 
     def output(self, container: str, limit_bytes: int) -> bytes:
         """What the container wrote to standard output, at most the first `limit_bytes`."""
-        with _translated("read output"):
-            found = bytearray()
-            stream = self._api.logs(container, stdout=True, stderr=False, stream=True, follow=False)
-            for chunk in stream:
+        found = bytearray()
+        with (
+            _translated("read output"),
+            self._opened("GET", f"/containers/{container}/logs", {"stdout": 1}) as response,
+        ):
+            for chunk in self._api._multiplexed_response_stream_helper(response):  # noqa: SLF001 - as `logs` of the SDK
                 found += chunk
                 if len(found) >= limit_bytes:
                     break
-            with contextlib.suppress(AttributeError):
-                stream.close()
         return bytes(found[:limit_bytes])
 
     def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
         """The entries below `path`, in the engine's order, until `limit_bytes` of data were read."""
-        with _translated(f"read {path}"):
-            chunks, _ = self._api.get_archive(container, path)
-            with contextlib.closing(_Chunks(iter(chunks), limit_bytes)) as stream:
-                try:
-                    with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
-                        for item in tar:
-                            yield _entry(tar, item)
-                except (tarfile.TarError, EOFError) as error:
-                    raise EngineError(f"the stream of {path} broke: {error}") from error
+        with (
+            _translated(f"read {path}"),
+            self._opened("GET", f"/containers/{container}/archive", {"path": path}) as response,
+        ):
+            stream = _Chunks(response.iter_content(_CHUNK_BYTES, decode_unicode=False), limit_bytes)
+            try:
+                with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
+                    for item in tar:
+                        yield _entry(tar, item)
+            except (tarfile.TarError, EOFError) as error:
+                raise EngineError(f"the stream of {path} broke: {error}") from error
 
     def owned(self) -> tuple[Owned, ...]:
         """Every container and volume that carries a label of ours."""
@@ -231,27 +245,57 @@ class DockerEngine:
             *(Owned("volume", str(item["Name"]), dict(item.get("Labels") or {})) for item in volumes),
         )
 
-    def _follow(self, container: str) -> Iterator[bytes]:
-        """The container's output from now on, attached before it can be missed."""
-        return cast("Iterator[bytes]", self._api.attach(container, stdout=True, stderr=False, stream=True, logs=False))
+    @contextlib.contextmanager
+    def _attached(self, container: str) -> Iterator[_Output]:
+        """The container's output from now on; nothing of it can be missed."""
+        parameters = {"stdout": 1, "stderr": 0, "stream": 1, "logs": 0}
+        with _translated("attach"), self._opened("POST", f"/containers/{container}/attach", parameters) as response:
+            channel = self._api._get_raw_response_socket(response)  # noqa: SLF001 - as `attach` of the SDK
+            yield _Output(channel, (data for _, data in docker.utils.socket.frames_iter(channel, tty=False)))
 
-    def _until(self, container: str, chunks: Iterator[bytes], event: str, timeout_ms: int) -> bool:
-        late = threading.Event()
+    @contextlib.contextmanager
+    def _opened(self, method: str, path: str, parameters: Mapping[str, str | int]) -> Iterator[Any]:
+        """A response whose body is read piece by piece; its connection is given back at the end, read or not.
 
-        def give_up() -> None:
-            late.set()
-            with contextlib.suppress(EngineError):
-                self.kill(container)
+        The SDK's own streams keep theirs until they are collected as garbage.
+        """
+        headers = {"Connection": "Upgrade", "Upgrade": "tcp"} if method == "POST" else {}
+        response = self._api.request(
+            method,
+            self._api._url(path),  # noqa: SLF001 - the negotiated version stands in it
+            params=parameters,
+            headers=headers,
+            stream=True,
+            timeout=_CALL_TIMEOUT_S,
+        )
+        try:
+            self._api._raise_for_status(response)  # noqa: SLF001 - the SDK's own translation of an error body
+            yield response
+        finally:
+            response.close()
 
-        watchdog = threading.Timer(timeout_ms / 1000, give_up)
+
+class _Output:
+    """What a container prints, as it comes."""
+
+    def __init__(self, channel: Any, chunks: Iterator[bytes]) -> None:
+        self._channel = channel
+        self._chunks = chunks
+
+    def says(self, event: str, timeout_ms: int) -> bool:
+        """Whether a line with that `event` came in time, and before the container ended."""
+        watchdog = threading.Timer(timeout_ms / 1000, self._cut)
         watchdog.start()
         try:
-            with _translated(f"wait for {event}"):
-                return _found(chunks, event) and not late.is_set()
+            return _found(self._chunks, event)
         finally:
             watchdog.cancel()
-            with contextlib.suppress(Exception):  # the attached connection is ours to drop in any state
-                chunks.close()  # type: ignore[attr-defined]  # the SDK's stream has it, an iterator hasn't
+            watchdog.join()
+
+    def _cut(self) -> None:
+        """Whoever reads meets the end."""
+        with contextlib.suppress(OSError):
+            getattr(self._channel, "_sock", self._channel).shutdown(socket.SHUT_RDWR)
 
 
 class _Chunks:
@@ -273,11 +317,6 @@ class _Chunks:
             self._rest += chunk
         found, self._rest = self._rest[:size], self._rest[size:]
         return found
-
-    def close(self) -> None:
-        close = getattr(self._chunks, "close", None)
-        if close is not None:
-            close()
 
 
 def _entry(tar: tarfile.TarFile, item: tarfile.TarInfo) -> Entry:
