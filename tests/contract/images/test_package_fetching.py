@@ -122,23 +122,23 @@ def test_an_ordinary_user_can_fetch(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("True 1\n", "")
 
 
-TARGETS = """Packages|http://mirror.example/debian/|bookworm|main
-Packages|http://mirror.example/debian/|bookworm|contrib
-Translations|http://mirror.example/debian/|bookworm|main
-Packages|http://mirror.example/debian/|bookworm-updates|main
-Packages|http://security.example/|bookworm-security|main
-Packages|http://mirror.example/debian/|bookworm-backports|main
-Packages|http://other.example/|nodistro|main
-Packages|http://mirror.example/debian/|bookworm|main
+TARGETS = """Packages|http://a.example/d/|bookworm|main
+Packages|http://a.example/d/|bookworm|contrib
+Translations|http://a.example/d/|bookworm|main
+Packages|http://a.example/d/|bookworm-updates|main
+Packages|http://b.example/|bookworm-security|main
+Packages|http://a.example/d/|bookworm-backports|main
+Packages|http://c.example/|nodistro|main
+Packages|http://a.example/d/|bookworm|main
 """
 
 
 def test_only_the_suite_and_its_pockets_are_used() -> None:
     """Sections, backports and other people's archives that the machine knows have no say in an image."""
     assert source_lines(TARGETS, "bookworm", "bookworm", keyring="/k.gpg") == (
-        "deb [signed-by=/k.gpg] http://mirror.example/debian/ bookworm main\n",
-        "deb [signed-by=/k.gpg] http://mirror.example/debian/ bookworm-updates main\n",
-        "deb [signed-by=/k.gpg] http://security.example/ bookworm-security main\n",
+        "deb [signed-by=/k.gpg] http://a.example/d/ bookworm main\n",
+        "deb [signed-by=/k.gpg] http://a.example/d/ bookworm-updates main\n",
+        "deb [signed-by=/k.gpg] http://b.example/ bookworm-security main\n",
     )
 
 
@@ -146,9 +146,9 @@ def test_another_release_of_debian_uses_its_mirrors_for_the_suite() -> None:
     """On a machine with a later release the same mirrors are asked for the locked suite."""
     newer = TARGETS.replace("bookworm", "trixie")
     assert source_lines(newer, "bookworm", "trixie", keyring="") == (
-        "deb http://mirror.example/debian/ bookworm main\n",
-        "deb http://mirror.example/debian/ bookworm-updates main\n",
-        "deb http://security.example/ bookworm-security main\n",
+        "deb http://a.example/d/ bookworm main\n",
+        "deb http://a.example/d/ bookworm-updates main\n",
+        "deb http://b.example/ bookworm-security main\n",
     )
 
 
