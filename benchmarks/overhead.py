@@ -42,11 +42,11 @@ class Bench:
 
     world: object
     engine: object
-    locked: locking.Locked
+    ready: executing.Ready
     api: docker.APIClient
 
     def orders(self):
-        return executing.Orders(self.world, self.locked)
+        return executing.Orders(self.world, self.ready)
 
 
 def tar_of(files):
@@ -146,24 +146,23 @@ def bare_pod(api, order):
 def bare_round(bench):
     orders = bench.orders()
     began = time.perf_counter()
-    for planned in bench.locked.planned.plan.trials:
+    for planned in bench.ready.trials:
         bare_pod(bench.api, orders.order(planned, 1))
-    return (time.perf_counter() - began) / len(bench.locked.planned.plan.trials)
+    return (time.perf_counter() - began) / len(bench.ready.trials)
 
 
 def runner_round(bench, preparation):
-    study = bench.locked.planned.study
+    study = bench.ready.study
     schedule = study.schedule.model_copy(update={"preparation": preparation})
-    loaded = replace(bench.locked.planned.loaded, study=study.model_copy(update={"schedule": schedule}))
-    locked = replace(bench.locked, planned=replace(bench.locked.planned, loaded=loaded))
+    ready = replace(bench.ready, study=study.model_copy(update={"schedule": schedule}))
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(bench.world.files, bench.world.clock, Path(folder) / layout.LEDGER)
-        execution = executing.execution_of(bench.world, bench.engine, locked, Path(folder), journal)
+        execution = executing.execution_of(bench.world, bench.engine, ready, Path(folder), journal)
         began = time.perf_counter()
         execution.run()
         ended = time.perf_counter()
         outcomes = (Path(folder) / layout.LEDGER).read_text().count('"outcome":"completed"')
-    trials = len(locked.planned.plan.trials)
+    trials = len(ready.trials)
     if outcomes != trials:
         raise SystemExit(f"{outcomes} of {trials} trials completed: nothing was measured")
     return (ended - began) / trials
@@ -208,11 +207,11 @@ def main():
         run = executing.run_name("overhead", world.clock.utc())
         labels = world.owner.labels(run)
         try:
-            locked = locking.lock_study(world, replace(planned, plan=plan), run, labels)
-            executing.fill_volumes(world, engine, locked)
+            ready = executing.ready_of(locking.lock_study(world, replace(planned, plan=plan), run, labels))
+            executing.fill_volumes(world, engine, ready)
             silent = replace(world, progress=Silent())
             api = docker.APIClient(base_url=engine.info().address, version="auto")
-            times = measure(Bench(silent, engine, locked, api), given.rounds)
+            times = measure(Bench(silent, engine, ready, api), given.rounds)
         finally:
             remove_run(engine, run)
     medians = {name: statistics.median(values) for name, values in times.items()}
@@ -224,9 +223,8 @@ def main():
         )
         print()
     else:
-        print(
-            f"{'way':<20} {'median':>9} {'min':>9} {'max':>9}   wall ms a trial, {given.rounds} rounds of {len(plan.trials)}"
-        )
+        print(f"wall ms a trial, {given.rounds} rounds of {len(plan.trials)} trials")
+        print(f"{'way':<20} {'median':>9} {'min':>9} {'max':>9}")
         for name, values in times.items():
             print(f"{name:<20} {medians[name]:9.0f} {min(values):9.0f} {max(values):9.0f}")
         print(f"runner / bare: {ratio:.2f} (at most {LIMIT}); overlap is {gain:.2f} times as fast as exclusive")

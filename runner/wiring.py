@@ -16,6 +16,7 @@ from runner.adapters.engine_address import find_engine_address
 from runner.adapters.harness import this_code
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
+from runner.adapters.signals import SignalInterrupts
 from runner.adapters.vector_cache import VectorCache
 from runner.adapters.wheels import PipWheels
 from runner.core.errors import EnvironmentNotReady
@@ -23,11 +24,10 @@ from runner.images.inputs import Build, Tools, host_arch
 from runner.images.store import Store
 from runner.pipeline.world import Places, World
 
-__all__ = ["machine_facts", "make_files", "make_world", "owner_lives", "runs_folder", "this_code"]
+__all__ = ["machine_facts", "make_files", "make_world", "runs_folder", "this_code"]
 
 if TYPE_CHECKING:
     from runner.core.doctor import HostFacts
-    from runner.core.owner import Owner
     from runner.ports.engine import Engine
     from runner.ports.files import Files
     from runner.ports.progress import Progress
@@ -55,7 +55,9 @@ def make_world(progress: Progress) -> World:
         vectors=VectorCache(places.cache / "vectors.sqlite"),
         build=build,
         progress=progress,
+        interrupts=SignalInterrupts(),
         owner=this_process(),
+        lives=is_alive,
         harness=this_code(),
         places=places,
     )
@@ -74,11 +76,6 @@ def runs_folder() -> Path:
 def machine_facts() -> HostFacts:
     """What this machine has."""
     return host_facts(_places().cache, os.environ)
-
-
-def owner_lives(owner: Owner) -> bool:
-    """Whether the process that made something still runs."""
-    return is_alive(owner)
 
 
 def _places() -> Places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -14,7 +15,11 @@ from typing import TYPE_CHECKING
 from runner.core.errors import EnvironmentNotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from io import FileIO
+
+# Also a name that no file can have, and a link that leads to itself.
+_NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 
 
 class Disk:
@@ -24,9 +29,12 @@ class Disk:
         """The bytes of a regular file, or None when there is none."""
         with _translated(path):
             try:
-                return path.read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+                # A pipe would block for ever, a device may never end: neither is opened.
+                return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else None
+            except OSError as error:
+                if error.errno in _NOTHING_THERE:
+                    return None
+                raise
 
     def write(self, path: Path, data: bytes) -> None:
         """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
@@ -51,16 +59,35 @@ class Disk:
         """`data` stands at the file's end and was flushed to disk."""
         with _translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
+            is_new = not path.exists()
+            # Without a buffer: what the disk refuses is known here, and taken back, so that no torn line stays.
+            with path.open("ab", buffering=0) as stream:
+                before = stream.tell()
+                try:
+                    _write_all(stream, data)
+                    os.fsync(stream.fileno())
+                except OSError:
+                    stream.truncate(before)
+                    raise
+            if is_new:
+                _flush_folder(path.parent)
+
+    def claim(self, folder: Path) -> bool:
+        """The folder was made by this call; False when something stands there already. Only one of several gets it."""
+        with _translated(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                return False
+            _flush_folder(folder.parent)
+            return True
 
     def walk(self, folder: Path) -> Iterator[str]:
         """Relative paths of everything below `folder` that isn't a folder, sorted, with `/`."""
         found: list[str] = []
         with _translated(folder):
-            for here, folders, names in os.walk(folder, followlinks=False):
+            for here, folders, names in os.walk(folder, onerror=_unless_absent(folder), followlinks=False):
                 links = [name for name in folders if (Path(here) / name).is_symlink()]
                 found += [(Path(here) / name).relative_to(folder).as_posix() for name in (*names, *links)]
         yield from sorted(found)
@@ -70,8 +97,10 @@ class Disk:
         with _translated(path):
             try:
                 return stat.S_ISREG(path.lstat().st_mode)
-            except (FileNotFoundError, NotADirectoryError):
-                return False
+            except OSError as error:
+                if error.errno in _NOTHING_THERE:
+                    return False
+                raise
 
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
@@ -95,6 +124,28 @@ class Disk:
             fresh.symlink_to(target)
             fresh.replace(link)
 
+    @contextlib.contextmanager
+    def hold(self, path: Path, holder: str) -> Iterator[None]:
+        """While the context lasts, nobody else holds `path`; the kernel lets go at a crash."""
+        with _translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stream = path.open("a+", encoding="utf-8")
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                stream.seek(0)
+                raise EnvironmentNotReady(
+                    f"it is held by {stream.read().strip() or 'somebody else'}",
+                    document=str(path),
+                    hint="wait for that runner to end, or stop it",
+                ) from error
+            with _translated(path):
+                stream.truncate(0)
+                stream.write(f"{holder}\n")
+                stream.flush()
+            yield
+
     def free_bytes(self, folder: Path) -> int:
         """Space that is left to us where `folder` is or will be."""
         with _translated(folder):
@@ -102,6 +153,22 @@ class Disk:
             while not here.exists():
                 here = here.parent
             return shutil.disk_usage(here).free
+
+
+def _write_all(stream: FileIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+def _unless_absent(root: Path) -> Callable[[OSError], None]:
+    """A folder that can't be read is an error, and not an empty one; only a root that isn't there has no files."""
+
+    def refuse(error: OSError) -> None:
+        if error.errno not in _NOTHING_THERE or root.exists():
+            raise error
+
+    return refuse
 
 
 def _umask() -> int:

@@ -12,7 +12,8 @@ from runner import wiring
 from runner.cli.progress import Watch
 from runner.core.doctor import diagnose
 from runner.core.errors import ExitCode
-from runner.core.owner import RUN, owner_of
+from runner.core.owner import RUN
+from runner.pipeline.sweeping import leftovers, sweep
 
 
 @click.command()
@@ -35,15 +36,9 @@ def doctor(*, as_json: bool) -> None:
 def gc(*, dry_run: bool) -> None:
     """Remove the containers and volumes of runs whose runner is dead, and nothing else."""
     with Watch() as watch:
-        engine = wiring.make_world(watch).engine()
-    dead = []
-    for item in engine.owned():
-        owner = owner_of(item.labels)
-        if owner is not None and not wiring.owner_lives(owner):
-            dead.append(item)
-    # Containers first: a volume can't go while one mounts it.
-    for item in sorted(dead, key=lambda item: item.kind):
+        world = wiring.make_world(watch)
+        engine = world.engine()
+        found = leftovers(world, engine) if dry_run else sweep(world, engine)
+    for item in found:
         click.echo(f"{item.kind} {item.identity[:64]} of {item.labels[RUN]}")
-        if not dry_run:
-            (engine.remove if item.kind == "container" else engine.remove_volume)(item.identity)
-    click.echo(f"{len(dead)} {'would be removed' if dry_run else 'removed'}")
+    click.echo(f"{len(found)} {'would be removed' if dry_run else 'removed'}")

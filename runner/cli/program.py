@@ -32,6 +32,7 @@ for command in (
     corpora.corpora,
     runs.plan,
     runs.run,
+    runs.resume,
     runs.status,
     runs.verify,
     runs.summary,

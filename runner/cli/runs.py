@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from rich.console import Console
@@ -15,9 +16,13 @@ from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
 from runner.core.errors import ExitCode, PairbenchError
-from runner.pipeline import concluding, executing, locking
+from runner.core.outcomes import Outcome
+from runner.pipeline import concluding, executing, locking, resuming
 from runner.pipeline.folder import find_run
 from runner.pipeline.status import RunStatus, run_status
+
+if TYPE_CHECKING:
+    from runner.pipeline.world import World
 
 _STUDY = click.argument("study", type=click.Path(path_type=Path))
 _RUN = click.argument("run", default="latest")
@@ -71,15 +76,32 @@ def run(study: Path, *, as_json: bool) -> None:
     with Watch() as watch:
         world = wiring.make_world(watch)
         ran = executing.run_study(world, study)
-        watch.step("computing records, scores and summary")
-    summary = concluding.conclude(world.files, ran.folder)
+        _conclude(world, ran, as_json=as_json)
+
+
+@click.command()
+@_RUN
+@_JSON
+def resume(run: str, *, as_json: bool) -> None:
+    """Go on with RUN after any interruption; what completed isn't run again. Exit 1 when a trial failed."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        ran = resuming.resume_run(world, _folder(run))
+        _conclude(world, ran, as_json=as_json)
+
+
+def _conclude(world: World, ran: executing.Ran, *, as_json: bool) -> NoReturn:
+    world.progress.step("computing records, scores and summary")
+    found = concluding.conclude(world.files, ran.folder)
     if as_json:
-        sys.stdout.write(summary.to_bytes().decode("utf-8"))
+        sys.stdout.write(found.to_bytes().decode("utf-8"))
     else:
-        render_summary(summary, Console(highlight=False))
-        click.echo(f"run: {ran.folder}", err=True)
-    status_ = run_status(world.files, ran.folder)
-    failed = sum(count for outcome, count in status_.outcomes.items() if outcome != "completed")
+        render_summary(found, Console(highlight=False))
+    click.echo(f"run: {ran.folder}", err=True)
+    if not ran.complete:
+        click.echo(f"interrupted; go on with: pairbench resume {ran.folder.name}", err=True)
+    outcomes = run_status(world.files, ran.folder).outcomes
+    failed = sum(count for outcome, count in outcomes.items() if outcome != Outcome.COMPLETED)
     sys.exit(ExitCode.DONE if ran.complete and not failed else ExitCode.FINDING)
 
 

@@ -16,11 +16,19 @@ STUDY: Final = "inputs/study.json"
 LABELS: Final = "inputs/labels.json"
 PRICES: Final = "inputs/prices.json"
 TRIALS: Final = "trials"
+INPUTS: Final = "inputs"
+HOLDER: Final = "holder.lock"
+"""Held by the one runner that may write to the run; it says which."""
 
 
 def corpus_tar(name: str) -> str:
     """The workspace of a corpus, as its trials saw it."""
     return f"inputs/corpora/{name}.tar"
+
+
+def index_tar(name: str) -> str:
+    """The index of a corpus, as its trials searched it."""
+    return f"inputs/indexes/{name}.tar"
 
 
 def raw_input(name: str) -> str:

@@ -6,16 +6,19 @@ after the one that they report.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from runner.core.canonical import Digest, parse_lines, sha256_digest
 from runner.core.documents import Document
 from runner.core.errors import EvidenceError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 GENESIS = sha256_digest(b"")
 """What the first line names as the digest of the line before it."""
 
-Kind = Literal["run_started", "attempt_started", "attempt_ended", "run_ended"]
+Kind = Literal["run_started", "attempt_started", "attempt_ended", "run_ended", "run_resumed"]
 
 
 class LedgerLine(Document):
@@ -84,3 +87,24 @@ def read_ledger(data: bytes, document: str) -> tuple[tuple[LedgerLine, ...], Dig
     if b"".join(line.to_line() for line in lines) != data:
         raise EvidenceError("its bytes are not canonical", document=document)
     return tuple(lines), head
+
+
+def without_torn_end(data: bytes) -> tuple[bytes, bytes]:
+    """The whole lines of a journal, and what follows the last of them: a line that was being written at a crash.
+
+    This is the only damage that is repaired. A line is written in one piece and ends in its only newline, so what a
+    crash or a full disk can leave behind is the beginning of one line, at the end.
+    """
+    end = data.rfind(b"\n") + 1
+    return data[:end], data[end:]
+
+
+def open_attempts(lines: Iterable[LedgerLine]) -> tuple[tuple[str, int], ...]:
+    """Attempts (trial, number) that were started and not ended, in the order of their start."""
+    found: dict[tuple[str, int], None] = {}
+    for line in lines:
+        if line.kind == "attempt_started":
+            found[line.trial, line.attempt] = None
+        elif line.kind == "attempt_ended":
+            found.pop((line.trial, line.attempt), None)
+    return tuple(found)

@@ -29,6 +29,10 @@ class Owner:
     started: str
     """The process's start, in the kernel's own count."""
 
+    def __str__(self) -> str:
+        """The owner for a person."""
+        return f"process {self.process} on {self.host} (boot {self.boot}, started {self.started})"
+
     def labels(self, run: str) -> dict[str, str]:
         """The labels of everything that this process makes for `run`."""
         return {

@@ -84,6 +84,7 @@ class Schedule(Part):
     slots: Annotated[int, Field(ge=1, le=64)] = 1
     preparation: Literal["overlap", "exclusive"] = "overlap"
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
+    interrupt: Literal["finish", "cancel"] = "finish"
 
 
 class McpServer(Part):

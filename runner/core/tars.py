@@ -37,12 +37,17 @@ def tar_of(files: Mapping[str, TreeFile], *, owner: int = 0) -> bytes:
 
 
 def files_of(data: bytes, document: str) -> dict[str, bytes]:
-    """The regular files of a tar that `tar_of` made.
+    """The contents of the files of a tar that `tar_of` made; raises as `tree_of` does."""
+    return {path: file.data for path, file in tree_of(data, document).items()}
+
+
+def tree_of(data: bytes, document: str) -> dict[str, TreeFile]:
+    """The files of a tar that `tar_of` made.
 
     Raises:
         EvidenceError: it isn't a tar, it is cut, or it holds anything but files and folders.
     """
-    found: dict[str, bytes] = {}
+    found: dict[str, TreeFile] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for item in tar:
@@ -51,7 +56,7 @@ def files_of(data: bytes, document: str) -> dict[str, bytes]:
                 stream = tar.extractfile(item) if item.isreg() else None
                 if stream is None:
                     raise EvidenceError(f"{item.name} is no regular file", document=document)
-                found[item.name] = stream.read()
+                found[item.name] = TreeFile(stream.read(), item.mode == EXECUTABLE_MODE)
     except (tarfile.TarError, EOFError) as error:
         raise EvidenceError(f"not a whole tar: {error}", document=document) from error
     return found

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from runner.core.errors import EnvironmentNotReady
 from runner.core.ledger import GENESIS, next_line
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Journal:
-    """An append-only ledger file that begins empty."""
+    """An append-only ledger file: a fresh one, or one of `count` lines whose last has the digest `head`."""
 
     files: Files
     clock: Clock
     path: Path
-    _head: Digest = GENESIS
-    _count: int = 0
+    head: Digest = GENESIS
+    count: int = 0
+    _broken: EnvironmentNotReady | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, kind: Kind, files: Mapping[str, str], detail: Mapping[str, str]) -> None:
@@ -45,9 +47,11 @@ class Journal:
         self, kind: Kind, trial: str, attempt: int, files: Mapping[str, str], detail: Mapping[str, str]
     ) -> None:
         with self._lock:
+            if self._broken is not None:
+                raise self._broken
             data, head = next_line(
-                self._head,
-                seq=self._count + 1,
+                self.head,
+                seq=self.count + 1,
                 at=self.clock.utc(),
                 kind=kind,
                 trial=trial,
@@ -55,5 +59,10 @@ class Journal:
                 files=dict(files),
                 detail=dict(detail),
             )
-            self.files.append(self.path, data)
-            self._head, self._count = head, self._count + 1
+            try:
+                self.files.append(self.path, data)
+            except EnvironmentNotReady as error:
+                # Part of the line may stand there: another line behind it would be damage that no rule repairs.
+                self._broken = error
+                raise
+            self.head, self.count = head, self.count + 1

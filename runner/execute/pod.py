@@ -104,6 +104,7 @@ class Pod:
     _began_ms: int = 0
     _pod_ms: int | None = None
     _gone: bool = False
+    _cancelled: bool = False
     _containers: dict[str, str] = field(default_factory=dict)
     _volumes: list[str] = field(default_factory=list)
     _facts: dict[str, ContainerFacts] = field(default_factory=dict)
@@ -135,6 +136,9 @@ class Pod:
         patience_ms = 1000 * (limits.ready_s + limits.wall_s + limits.grace_s) + _HOST_SLACK_MS
         try:
             self.engine.start(trial)
+            if self._cancelled:
+                # Cancelled between the question above and the start: whoever cancelled found nothing to end.
+                self.engine.kill(trial)
             if self.engine.wait(trial, patience_ms) is None:
                 self._fail(
                     OutcomeHint.HOST_DEADLINE, "the supervisor did not end in time; the host ended the container"
@@ -147,6 +151,7 @@ class Pod:
 
     def cancel(self) -> None:
         """The trial's end was asked for by the host."""
+        self._cancelled = True
         self._fail(OutcomeHint.CANCELLED, "the run was interrupted")
         trial = self._containers.get("trial")
         if trial is not None:

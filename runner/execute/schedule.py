@@ -6,13 +6,14 @@ Knows pods and the ledger; what an outcome is, is told by whoever hands in `judg
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EngineError
 from runner.core.layout import attempt_folder
+from runner.core.outcomes import Outcome
 from runner.core.owner import RUN
 from runner.execute.pod import Pod
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from runner.core.outcomes import Outcome
-    from runner.core.plan import Plan, PlannedTrial
+    from runner.core.plan import PlannedTrial
     from runner.core.study import Schedule
     from runner.execute.journal import Journal
     from runner.execute.pod import Collected, PodOrder
@@ -53,42 +53,62 @@ class Crew:
     progress: Progress
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What was there of a trial before: which number its next attempt gets, and how many attempts count as used."""
+
+    next_attempt: int = 1
+    used: int = 0
+
+
 @dataclass
 class Execution:
-    """One run of one plan in `folder`."""
+    """One run of `trials`, whole blocks in their order, in `folder`."""
 
     crew: Crew
     folder: Path
-    plan: Plan
+    trials: tuple[PlannedTrial, ...]
     schedule: Schedule
     order: Callable[[PlannedTrial, int], PodOrder]
     judge: Callable[[PlannedTrial, Mapping[str, bytes]], Verdict]
-    _stop: threading.Event = field(default_factory=threading.Event)
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    """By trial; one that isn't named was never tried."""
+    _draining: threading.Event = field(default_factory=threading.Event)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pods: dict[int, Pod] = field(default_factory=dict)
 
     def run(self) -> bool:
-        """Every trial of the plan ran and nothing of its pods is left; False when `stop` cut it short.
+        """Every trial ran and nothing of its pods is left; False when `drain` or `cancel` cut it short.
 
         Raises:
             EngineError: the engine keeps something of a pod, or stopped answering.
             EnvironmentNotReady: evidence can't be written.
         """
-        blocks = _Blocks(self.plan)
+        blocks = _Blocks(self.trials)
         slots = self.schedule.slots
         with ThreadPoolExecutor(slots) as workers, ThreadPoolExecutor(_THREADS_A_SLOT * slots) as side:
             running = [workers.submit(self._slot, blocks, side) for _ in range(slots)]
             try:
+                wait(running, return_when=FIRST_EXCEPTION)
                 for future in running:
-                    future.result()
+                    if future.done():
+                        future.result()
             except BaseException:
-                self.stop()
+                self.cancel()
                 raise
-        return not self._stop.is_set()
+        for future in running:
+            future.result()
+        return not self._draining.is_set()
 
-    def stop(self) -> None:
+    def drain(self) -> None:
+        """No further trial starts; the ones that run go on to their end."""
+        self._draining.set()
+
+    def cancel(self) -> None:
         """No further trial starts, and the clients that run are ended."""
-        self._stop.set()
+        self._draining.set()
+        self._cancelled.set()
         with self._lock:
             pods = list(self._pods.values())
         for pod in pods:
@@ -99,27 +119,40 @@ class Execution:
         trials = blocks.trials()
         ahead = self._prepare_next(trials, side)
         try:
-            while ahead is not None and not self._stop.is_set():
+            while ahead is not None and not self._draining.is_set():
                 planned, prepared = ahead
-                pod, attempt = prepared.result(), 1
-                if self.schedule.preparation == "overlap":
-                    ahead = self._prepare_next(trials, side)
-                while self._attempt(planned, attempt, pod, disposals, side).retry and not self._stop.is_set():
-                    attempt += 1
-                    pod = self._prepare(planned, attempt)
+                pod = prepared.result()
+                ahead = self._prepare_next(trials, side) if self.schedule.preparation == "overlap" else None
+                self._trial(planned, pod, disposals, side)
                 if self.schedule.preparation == "exclusive":
                     _settle(disposals)
                     ahead = self._prepare_next(trials, side)
         finally:
             if ahead is not None:
-                disposals.append(side.submit(self._discard, ahead[1]))
+                disposals.append(side.submit(self._discard, *ahead))
             _settle(disposals)
+
+    def _trial(self, planned: PlannedTrial, pod: Pod, disposals: list[Future[None]], side: ThreadPoolExecutor) -> None:
+        standing = self.standings.get(planned.trial, Standing())
+        attempt, used = standing.next_attempt, standing.used + 1
+        while True:
+            try:
+                verdict = self._attempt(planned, attempt, pod, may_retry=used < self.schedule.attempts)
+            finally:
+                disposals.append(side.submit(self._dispose, pod))
+            if not verdict.retry or self._draining.is_set():
+                return
+            attempt, used = attempt + 1, used + 1
+            pod = self._prepare(planned, attempt)
 
     def _prepare_next(
         self, trials: Iterator[PlannedTrial], side: ThreadPoolExecutor
     ) -> tuple[PlannedTrial, Future[Pod]] | None:
-        planned = None if self._stop.is_set() else next(trials, None)
-        return None if planned is None else (planned, side.submit(self._prepare, planned, 1))
+        planned = None if self._draining.is_set() else next(trials, None)
+        if planned is None:
+            return None
+        standing = self.standings.get(planned.trial, Standing())
+        return planned, side.submit(self._prepare, planned, standing.next_attempt)
 
     def _prepare(self, planned: PlannedTrial, attempt: int) -> Pod:
         self.crew.journal.attempt_started(planned.trial, attempt)
@@ -129,37 +162,35 @@ class Execution:
         pod.prepare()
         return pod
 
-    def _attempt(
-        self, planned: PlannedTrial, attempt: int, pod: Pod, disposals: list[Future[None]], side: ThreadPoolExecutor
-    ) -> Verdict:
+    def _attempt(self, planned: PlannedTrial, attempt: int, pod: Pod, *, may_retry: bool) -> Verdict:
         self.crew.progress.trial_started(planned, attempt)
-        try:
-            if self._stop.is_set():
-                pod.cancel()
-            pod.run()
-            collected = pod.collect()
-            verdict = self._keep(planned, attempt, collected)
-        finally:
-            disposals.append(side.submit(self._dispose, pod))
+        if self._cancelled.is_set():
+            pod.cancel()
+        pod.run()
+        collected = pod.collect()
+        verdict = self._keep(planned, attempt, collected, may_retry=may_retry)
         self.crew.progress.trial_ended(planned, attempt, verdict.outcome, verdict.reason)
         return verdict
 
-    def _keep(self, planned: PlannedTrial, attempt: int, collected: Collected) -> Verdict:
+    def _keep(self, planned: PlannedTrial, attempt: int, collected: Collected, *, may_retry: bool) -> Verdict:
         place = attempt_folder(planned.trial, attempt)
         digests: dict[str, str] = {}
         for name, data in sorted(collected.files.items()):
             self.crew.files.write(self.folder / place / name, data)
             digests[f"{place}/{name}"] = sha256_digest(data)
         found = self.judge(planned, collected.files)
-        verdict = Verdict(found.outcome, found.reason, found.retry and attempt < self.schedule.attempts)
-        detail = {"outcome": verdict.outcome.value, "reason": verdict.reason}
+        verdict = Verdict(found.outcome, found.reason, found.retry and may_retry)
+        detail = end_detail(verdict.outcome, verdict.reason, final=not verdict.retry)
         detail |= {f"refused {number}": text for number, text in enumerate(collected.refused, 1)}
         self.crew.journal.attempt_ended(planned.trial, attempt, digests, detail)
         return verdict
 
-    def _discard(self, prepared: Future[Pod]) -> None:
-        """A pod that was prepared and never ran is gone; its start stays in the ledger, without an end."""
-        self._dispose(prepared.result())
+    def _discard(self, planned: PlannedTrial, prepared: Future[Pod]) -> None:
+        """A pod that was prepared and never ran is gone, and the ledger says so."""
+        pod = prepared.result()
+        self._dispose(pod)
+        detail = end_detail(Outcome.CANCELLED, "its pod was prepared, and the run ended before it", final=False)
+        self.crew.journal.attempt_ended(planned.trial, pod.order.attempt, {}, detail)
 
     def _dispose(self, pod: Pod) -> None:
         try:
@@ -169,11 +200,21 @@ class Execution:
                 self._pods.pop(id(pod), None)
 
 
+def end_detail(outcome: Outcome, reason: str, *, final: bool) -> dict[str, str]:
+    """What the ledger says of an attempt's end; a trial is done when its last attempt was final."""
+    # What was cancelled says nothing about the trial: it is always run again.
+    return {
+        "outcome": outcome.value,
+        "reason": reason,
+        "final": "yes" if final and outcome is not Outcome.CANCELLED else "no",
+    }
+
+
 @dataclass
 class _Blocks:
-    """The blocks of a plan, each handed to one slot."""
+    """Blocks in their order, each handed to one slot."""
 
-    plan: Plan
+    planned: tuple[PlannedTrial, ...]
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -182,14 +223,14 @@ class _Blocks:
         while True:
             with self._lock:
                 first = self._next
-                if first >= len(self.plan.trials):
+                if first >= len(self.planned):
                     return
-                block = self.plan.trials[first].block
+                block = self.planned[first].block
                 last = first
-                while last < len(self.plan.trials) and self.plan.trials[last].block == block:
+                while last < len(self.planned) and self.planned[last].block == block:
                     last += 1
                 self._next = last
-            yield from self.plan.trials[first:last]
+            yield from self.planned[first:last]
 
 
 def _settle(disposals: list[Future[None]]) -> None:

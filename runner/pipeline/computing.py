@@ -151,7 +151,15 @@ def _checks(run: Run) -> tuple[Check, ...]:
     started = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_started"}
     ended = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_ended"}
     open_ended = tuple(sorted(f"{trial} attempt {attempt}" for trial, attempt in started - ended))
+    broken = _broken_blocks(run)
     return (
+        Check(
+            name="blocks unbroken",
+            claim="The arms of each block ran back to back, with no interruption of the run between them.",
+            passed=not broken,
+            checked=len({planned.block for planned in run.plan.trials}),
+            failed=broken,
+        ),
         Check(
             name="ledger-chain",
             claim="Every line of the ledger holds the digest of the line before it.",
@@ -167,6 +175,19 @@ def _checks(run: Run) -> tuple[Check, ...]:
             failed=open_ended,
         ),
     )
+
+
+def _broken_blocks(run: Run) -> tuple[str, ...]:
+    """Blocks of which one arm was done before a resumption of the run, and another after it."""
+    where = {planned.trial: planned.block for planned in run.plan.trials}
+    stretches: dict[str, set[int]] = {}
+    stretch = 0
+    for line in run.ledger:
+        if line.kind == "run_resumed":
+            stretch += 1
+        elif line.kind == "attempt_ended" and line.detail.get("final") == "yes":
+            stretches.setdefault(where[line.trial], set()).add(stretch)
+    return tuple(sorted(block for block, found in stretches.items() if len(found) > 1))
 
 
 def _not_checked(run: Run) -> Iterator[NotChecked]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runner.clients.launching import Occasion, launch_of
@@ -14,18 +14,21 @@ from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, PolicyChoice, To
 from runner.core.launch import GATEWAY_SOCKET
 from runner.execute.journal import Journal
 from runner.execute.pod import PodImages, PodOrder
-from runner.execute.schedule import Crew, Execution, Verdict, remove_run
+from runner.execute.schedule import Crew, Execution, Standing, Verdict, remove_run
 from runner.execute.volumes import Filler
 from runner.pipeline.computing import attempt_result, may_retry
 from runner.pipeline.locking import lock_study, plan_study, write_inputs
+from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from runner.core.lock import Lock
     from runner.core.plan import PlannedTrial
-    from runner.core.resolved import ResolvedArm
-    from runner.pipeline.locking import Locked, Planned
+    from runner.core.resolved import ResolvedArm, ResolvedStudy
+    from runner.core.tars import TreeFile
+    from runner.pipeline.locking import Locked
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
 
@@ -36,11 +39,27 @@ class Ran:
 
     folder: Path
     complete: bool
-    """Every planned trial was started; False when the run was interrupted."""
+    """Every planned trial ran; False when the run was interrupted, and can be resumed."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that running needs to know, whether it was just locked or read back from a run's folder."""
+
+    study: ResolvedStudy
+    lock: Lock
+    trials: tuple[PlannedTrial, ...]
+    """What is left to run, in the order of the plan."""
+    images: Mapping[str, str]
+    """Name of an image of ours -> its tag in the engine."""
+    workspaces: Mapping[str, Mapping[str, TreeFile]]
+    indexes: Mapping[str, bytes]
+    """Archives, by corpus."""
+    standings: Mapping[str, Standing] = field(default_factory=dict)
 
 
 def run_study(world: World, path: Path) -> Ran:
-    """The study at `path` ran, in a new folder.
+    """The study at `path` ran, in a new folder; what dead runs left in the engine is gone too.
 
     Raises:
         StudyError: the study is wrong; nothing was started.
@@ -48,18 +67,21 @@ def run_study(world: World, path: Path) -> Ran:
     """
     planned = plan_study(world, path)
     engine = world.engine()
+    sweep(world, engine)
     name = run_name(planned.study.name, world.clock.utc())
-    labels = world.owner.labels(name)
-    try:
-        locked = lock_study(world, planned, name, labels)
-        folder = world.places.runs / name
-        inputs = write_inputs(world, folder, locked)
-        world.files.point(world.places.runs / "latest", name)
-        return _execute(world, engine, locked, folder, inputs)
-    finally:
-        # Whatever went wrong above is the error to show, not that this failed too.
-        with contextlib.suppress(EngineError):
-            remove_run(engine, name)
+    folder = world.places.runs / name
+    with world.files.hold(folder / layout.HOLDER, str(world.owner)):
+        try:
+            locked = lock_study(world, planned, name, world.owner.labels(name))
+            inputs = write_inputs(world, folder, locked)
+            world.files.point(world.places.runs / "latest", name)
+            journal = Journal(world.files, world.clock, folder / layout.LEDGER)
+            journal.run("run_started", inputs, {"run": name})
+            return execute(world, engine, ready_of(locked), folder, journal)
+        finally:
+            # Whatever went wrong above is the error to show, not that this failed too.
+            with contextlib.suppress(EngineError):
+                remove_run(engine, name)
 
 
 def run_name(study: str, utc: str) -> str:
@@ -67,54 +89,74 @@ def run_name(study: str, utc: str) -> str:
     return f"{study}-{utc[:19].replace('-', '').replace(':', '')}Z".replace("T", "t").lower()
 
 
-def _execute(world: World, engine: Engine, locked: Locked, folder: Path, inputs: dict[str, str]) -> Ran:
-    planned = locked.planned
-    journal = Journal(world.files, world.clock, folder / layout.LEDGER)
-    journal.run("run_started", inputs, {"run": locked.lock.run})
-    fill_volumes(world, engine, locked)
-    world.progress.planned(len(planned.plan.trials))
-    execution = execution_of(world, engine, locked, folder, journal)
+def ready_of(locked: Locked) -> Ready:
+    """What was locked, ready to run."""
+    return Ready(
+        study=locked.planned.study,
+        lock=locked.lock,
+        trials=locked.planned.plan.trials,
+        images={name: image.tag for name, image in locked.images.items()},
+        workspaces={name: corpus.files for name, corpus in locked.planned.corpora.items()},
+        indexes={name: index.archive for name, index in locked.indexes.items()},
+    )
+
+
+def execute(world: World, engine: Engine, ready: Ready, folder: Path, journal: Journal) -> Ran:
+    """What is left of a run was run, as far as nobody interrupted it; its ledger is closed.
+
+    Raises:
+        EngineError: the engine failed, or keeps something.
+        EnvironmentNotReady: evidence can't be written.
+    """
+    execution = execution_of(world, engine, ready, folder, journal)
+
+    def interrupted(number: int) -> None:
+        if number == 1 and ready.study.schedule.interrupt == "finish":
+            world.progress.step("interrupted: the trials that run go on to their end; once more ends them")
+            execution.drain()
+        else:
+            world.progress.step("interrupted: ending the trials that run")
+            execution.cancel()
+
     complete = False
     try:
-        complete = execution.run()
-    except KeyboardInterrupt:
-        execution.stop()
+        with world.interrupts.watch(interrupted):
+            fill_volumes(world, engine, ready)
+            world.progress.planned(len(ready.trials))
+            complete = execution.run()
     finally:
-        remove_run(engine, locked.lock.run)
+        remove_run(engine, ready.lock.run)
         journal.run("run_ended", {}, {"complete": "yes" if complete else "no"})
     return Ran(folder, complete)
 
 
-def _judge_of(planned: Planned) -> Callable[[PlannedTrial, Mapping[str, bytes]], Verdict]:
+def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journal: Journal) -> Execution:
+    """What runs the trials of `ready` in `folder`, once its volumes are filled."""
+
     def judge(trial: PlannedTrial, files: Mapping[str, bytes]) -> Verdict:
-        result = attempt_result(planned.study, trial.arm, files)
+        result = attempt_result(ready.study, trial.arm, files)
         return Verdict(result.outcome, result.reason, may_retry(result))
 
-    return judge
-
-
-def execution_of(world: World, engine: Engine, locked: Locked, folder: Path, journal: Journal) -> Execution:
-    """What runs the plan of `locked` in `folder`, once its volumes are filled."""
-    planned = locked.planned
     return Execution(
         crew=Crew(engine, world.files, world.clock, journal, world.progress),
         folder=folder,
-        plan=planned.plan,
-        schedule=planned.study.schedule,
-        order=Orders(world, locked).order,
-        judge=_judge_of(planned),
+        trials=ready.trials,
+        schedule=ready.study.schedule,
+        order=Orders(world, ready).order,
+        judge=judge,
+        standings=ready.standings,
     )
 
 
-def fill_volumes(world: World, engine: Engine, locked: Locked) -> None:
-    """The engine has a volume for every workspace and every index of `locked`."""
-    run = locked.lock.run
-    filler = Filler(engine, locked.images["qdrant"].tag, world.owner.labels(run))
-    for name, corpus in sorted(locked.planned.corpora.items()):
+def fill_volumes(world: World, engine: Engine, ready: Ready) -> None:
+    """The engine has a volume for every workspace and every index of `ready`."""
+    run = ready.lock.run
+    filler = Filler(engine, ready.images["qdrant"], world.owner.labels(run))
+    for name, files in sorted(ready.workspaces.items()):
         world.progress.step(f"filling the volumes of {name}")
-        pin = locked.lock.corpora[name]
-        filler.fill_workspace(_volume(run, name, "workspace"), corpus.files, Digest(pin.tree_sha256))
-        filler.fill_index(_volume(run, name, "index"), locked.indexes[name].archive)
+        pin = ready.lock.corpora[name]
+        filler.fill_workspace(_volume(run, name, "workspace"), files, Digest(pin.tree_sha256))
+        filler.fill_index(_volume(run, name, "index"), ready.indexes[name])
 
 
 def _volume(run: str, corpus: str, role: str) -> str:
@@ -126,10 +168,11 @@ class Orders:
     """Makes the order of each attempt: what differs between two attempts of a trial are its tokens and its names."""
 
     world: World
-    locked: Locked
+    ready: Ready
 
     def order(self, planned: PlannedTrial, attempt: int) -> PodOrder:
-        study, run = self.locked.planned.study, self.locked.lock.run
+        """The order of one attempt, with fresh tokens."""
+        study, run = self.ready.study, self.ready.lock.run
         arm, task = study.arm(planned.arm), study.task(planned.task)
         tokens = Tokens(client=self.world.entropy.token(), memory=self.world.entropy.token())
         occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory)
@@ -158,6 +201,5 @@ class Orders:
         )
 
     def _images(self, arm: ResolvedArm) -> PodImages:
-        images = self.locked.images
-        trial = images[arm.image].tag if arm.image in images else arm.image
-        return PodImages(gateway=images["gateway"].tag, sidecar=images["qdrant"].tag, trial=trial)
+        images = self.ready.images
+        return PodImages(images["gateway"], images["qdrant"], images.get(arm.image, arm.image))

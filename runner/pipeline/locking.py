@@ -133,8 +133,10 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
     if planned.loaded.labels is not None:
         documents[layout.LABELS] = planned.loaded.labels.to_bytes()
     documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
+    documents |= {layout.index_tar(name): index.archive for name, index in locked.indexes.items()}
     documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
-    for name, data in sorted(documents.items()):
+    # The lock last: a folder that holds one holds everything that it pins.
+    for name, data in sorted(documents.items(), key=lambda item: (item[0] == layout.LOCK, item[0])):
         world.files.write(folder / name, data)
     return {name: sha256_digest(data) for name, data in documents.items()}
 

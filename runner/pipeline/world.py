@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runner.ports.engine import Engine
     from runner.ports.entropy import Entropy
     from runner.ports.files import Files
+    from runner.ports.interrupts import Interrupts
     from runner.ports.progress import Progress
     from runner.ports.vectors import Vectors
 
@@ -45,6 +46,9 @@ class World:
     build: Build
     """How images are built."""
     progress: Progress
+    interrupts: Interrupts
     owner: Owner
+    lives: Callable[[Owner], bool]
+    """Whether an owner still runs; one that can't be seen from here counts as alive."""
     harness: HarnessPin
     places: Places

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 
@@ -21,6 +22,9 @@ class Files(Protocol):
     def append(self, path: Path, data: bytes) -> None:
         """`data` stands at the file's end and was flushed to disk."""
 
+    def claim(self, folder: Path) -> bool:
+        """The folder was made by this call; False when something stands there already. Only one of several gets it."""
+
     def walk(self, folder: Path) -> Iterator[str]:
         """Relative paths of everything below `folder` that isn't a folder, sorted, with `/`."""
 
@@ -35,6 +39,12 @@ class Files(Protocol):
 
     def point(self, link: Path, target: str) -> None:
         """The symbolic link `link` leads to `target`, replacing an older one at once."""
+
+    def hold(self, path: Path, holder: str) -> AbstractContextManager[None]:
+        """While the context lasts, nobody else holds `path`, a file that says `holder`; the kernel lets go at a crash.
+
+        Raises `EnvironmentNotReady`, which names the holder, when somebody else does.
+        """
 
     def free_bytes(self, folder: Path) -> int:
         """Space that is left to us where `folder` is or will be."""

@@ -1,0 +1,201 @@
+"""A run goes on after any interruption: nothing that completed runs again, and nothing that was kept is lost.
+
+It goes on only with the very code, images and inputs that its lock names; whatever differs is named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.core import layout
+from runner.core.canonical import sha256_digest
+from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
+from runner.core.ledger import open_attempts, read_ledger, without_torn_end
+from runner.core.outcomes import CONSEQUENCES, Outcome
+from runner.core.tars import tree_of
+from runner.execute.journal import Journal
+from runner.execute.schedule import Standing, end_detail, remove_run
+from runner.pipeline import imaging
+from runner.pipeline.executing import Ran, Ready, execute
+from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.sweeping import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from runner.core.ledger import LedgerLine
+    from runner.core.lock import ImagePin
+    from runner.pipeline.folder import Run
+    from runner.pipeline.world import World
+    from runner.ports.engine import Engine
+
+_BROKEN_OFF: Final = "the runner ended before the attempt did"
+
+
+def resume_run(world: World, folder: Path) -> Ran:
+    """What was left of the run in `folder` ran.
+
+    Raises:
+        EnvironmentNotReady: another runner holds the run, or code, images or engine aren't what its lock names.
+        EvidenceError: something of the run is damaged, beyond a last ledger line that was being written.
+    """
+    with world.files.hold(folder / layout.HOLDER, str(world.owner)):
+        torn = _repair(world, folder)
+        run = read_run(world.files, folder)
+        _check_evidence(world, run)
+        engine = world.engine()
+        _check_code(world, run)
+        images = _images(world, engine, run)
+        sweep(world, engine)
+        remove_run(engine, run.lock.run)
+        journal = Journal(world.files, world.clock, folder / layout.LEDGER, run.ledger_head, len(run.ledger))
+        if not run.ledger:
+            journal.run("run_started", _inputs(world, folder), {"run": run.lock.run})
+        _close_open_attempts(world, run, journal)
+        journal.run("run_resumed", {}, {**_engine_difference(engine, run), **torn})
+        return execute(world, engine, _ready(world, run, images), folder, journal)
+
+
+def unfinished(run: Run) -> tuple[str, ...]:
+    """The trials of `run` whose last attempt wasn't final, or that were never tried."""
+    done = {line.trial for line in run.ledger if line.kind == "attempt_ended" and line.detail.get("final") == "yes"}
+    return tuple(planned.trial for planned in run.plan.trials if planned.trial not in done)
+
+
+def _repair(world: World, folder: Path) -> dict[str, str]:
+    """The ledger ends in a whole line; what was cut off it is kept in a file of its own."""
+    data = world.files.read(folder / layout.LEDGER)
+    if data is None:
+        # A runner that ended between the lock and its first line: everything else is there.
+        world.files.write(folder / layout.LEDGER, b"")
+        return {}
+    whole, torn = without_torn_end(data)
+    if not torn:
+        return {}
+    lines, _ = read_ledger(whole, layout.LEDGER)
+    name = f"{layout.LEDGER}.torn-after-{len(lines)}"
+    world.files.write(folder / name, torn)
+    world.files.write(folder / layout.LEDGER, whole)
+    return {"torn": name, "torn_sha256": sha256_digest(torn), "torn_bytes": str(len(torn))}
+
+
+def _check_evidence(world: World, run: Run) -> None:
+    problems = [
+        Problem(fault, name)
+        for line in run.ledger
+        for name, digest in line.files.items()
+        if (fault := file_fault(world.files, run.folder, name, digest))
+    ]
+    pinned = {
+        layout.STUDY: (run.lock.study_sha256, run.study.digest()),
+        layout.PLAN: (run.lock.plan_sha256, run.plan.digest()),
+        layout.LABELS: (run.lock.labels_sha256, run.labels.digest() if run.labels is not None else ""),
+    }
+    problems += [
+        Problem(f"its digest is {found}, and the lock says {locked}", name)
+        for name, (locked, found) in pinned.items()
+        if locked != found
+    ]
+    if problems:
+        raise EvidenceError.of(problems)
+
+
+def _check_code(world: World, run: Run) -> None:
+    locked, found = run.lock.harness, world.harness
+    if locked.source_sha256 != found.source_sha256:
+        raise EnvironmentNotReady(
+            f"the code at hand is {found.version} {found.source_sha256}, the run's is {locked.version} "
+            f"{locked.source_sha256}",
+            document=layout.LOCK,
+            key="harness.source_sha256",
+            hint="resume with the code that the run began with, or start a new run",
+        )
+
+
+def _images(world: World, engine: Engine, run: Run) -> dict[str, str]:
+    """The tags of the locked images, each in the engine."""
+    missing = [pin for pin in run.lock.images if not _is_there(engine, pin)]
+    if missing:
+        built = imaging.build(world, [pin.name for pin in missing])
+        found = {image.name: image.config_digest for image in built}
+        problems = [
+            Problem(
+                f"the image {pin.name} is {found[pin.name]} now, and the lock says {pin.config_digest}",
+                layout.LOCK,
+                f"images.{pin.name}",
+                "its inputs have changed since; start a new run",
+            )
+            for pin in missing
+            if found[pin.name] != pin.config_digest
+        ]
+        if problems:
+            raise EnvironmentNotReady.of(problems)
+        imaging.load(world, engine, built)
+    return {pin.name: pin.tag for pin in run.lock.images}
+
+
+def _is_there(engine: Engine, pin: ImagePin) -> bool:
+    facts = engine.image(pin.tag)
+    return (
+        facts is not None
+        and facts.identity in {pin.config_digest, pin.manifest_digest}
+        and tuple(facts.diff_ids) == pin.diff_ids
+    )
+
+
+def _inputs(world: World, folder: Path) -> dict[str, str]:
+    names = [f"{layout.INPUTS}/{name}" for name in world.files.walk(folder / layout.INPUTS)]
+    return {name: sha256_digest(required(world.files, folder, name)) for name in (layout.LOCK, layout.PLAN, *names)}
+
+
+def _close_open_attempts(world: World, run: Run, journal: Journal) -> None:
+    """Every attempt that was broken off is ended in the ledger, with whatever of its evidence reached the disk."""
+    for trial, attempt in open_attempts(run.ledger):
+        place = layout.attempt_folder(trial, attempt)
+        kept: dict[str, str] = {}
+        for name in world.files.walk(run.folder / place):
+            if name.startswith(".writing-"):
+                # A file that was being written: it was to appear under its own name when whole.
+                world.files.remove(run.folder / place / name)
+            else:
+                kept[f"{place}/{name}"] = sha256_digest(required(world.files, run.folder, f"{place}/{name}"))
+        journal.attempt_ended(trial, attempt, kept, end_detail(Outcome.CANCELLED, _BROKEN_OFF, final=False))
+
+
+def _engine_difference(engine: Engine, run: Run) -> dict[str, str]:
+    found = engine.info()
+    pairs = {
+        name: (getattr(run.lock.engine, name), getattr(found, name)) for name in type(run.lock.engine).model_fields
+    }
+    return {f"engine.{name}": f"{before} -> {now}" for name, (before, now) in pairs.items() if before != now}
+
+
+def _ready(world: World, run: Run, images: Mapping[str, str]) -> Ready:
+    left = set(unfinished(run))
+    indexes = {name: required(world.files, run.folder, layout.index_tar(name)) for name in run.study.corpora}
+    for name, archive in indexes.items():
+        if sha256_digest(archive) != run.lock.corpora[name].index.archive_sha256:
+            raise EvidenceError("it is not the index that the lock names", document=layout.index_tar(name))
+    return Ready(
+        study=run.study,
+        lock=run.lock,
+        trials=tuple(planned for planned in run.plan.trials if planned.trial in left),
+        images=images,
+        workspaces={
+            name: tree_of(required(world.files, run.folder, layout.corpus_tar(name)), layout.corpus_tar(name))
+            for name in run.study.corpora
+        },
+        indexes=indexes,
+        standings=dict(_standings(run.ledger)),
+    )
+
+
+def _standings(ledger: tuple[LedgerLine, ...]) -> Iterator[tuple[str, Standing]]:
+    for trial in {line.trial for line in ledger if line.kind == "attempt_started"}:
+        numbers = [line.attempt for line in ledger if line.kind == "attempt_started" and line.trial == trial]
+        outcomes = [
+            line.detail.get("outcome", "") for line in ledger if line.kind == "attempt_ended" and line.trial == trial
+        ]
+        used = sum(outcome in Outcome and CONSEQUENCES[Outcome(outcome)].retried for outcome in outcomes)
+        yield trial, Standing(next_attempt=max(numbers) + 1, used=used)
