@@ -194,8 +194,6 @@ def _ready(world: World, run: Run, images: Mapping[str, str]) -> Ready:
 def _standings(ledger: tuple[LedgerLine, ...]) -> Iterator[tuple[str, Standing]]:
     for trial in {line.trial for line in ledger if line.kind == "attempt_started"}:
         numbers = [line.attempt for line in ledger if line.kind == "attempt_started" and line.trial == trial]
-        outcomes = [
-            line.detail.get("outcome", "") for line in ledger if line.kind == "attempt_ended" and line.trial == trial
-        ]
-        used = sum(outcome in Outcome and CONSEQUENCES[Outcome(outcome)].retried for outcome in outcomes)
+        ended = [line for line in ledger if line.kind == "attempt_ended" and line.trial == trial]
+        used = sum(CONSEQUENCES[Outcome(line.detail["outcome"])].retried for line in ended)
         yield trial, Standing(next_attempt=max(numbers) + 1, used=used)
