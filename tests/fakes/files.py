@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ class MemoryFiles:
 
     held: dict[Path, bytes] = field(default_factory=dict)
     links: dict[Path, str] = field(default_factory=dict)
+    holders: dict[Path, str] = field(default_factory=dict)
     executable: set[Path] = field(default_factory=set)
     free: int = 1 << 40
     refuse: Callable[[str, Path], str] = lambda _call, _path: ""
@@ -73,6 +75,20 @@ class MemoryFiles:
         with self._lock:
             self._ask("point", link)
             self.links[_plain(link)] = target
+
+    @contextlib.contextmanager
+    def hold(self, path: Path, holder: str) -> Iterator[None]:
+        place = _plain(path)
+        with self._lock:
+            self._ask("hold", path)
+            if place in self.holders:
+                raise EnvironmentNotReady(f"it is held by {self.holders[place]}", document=str(path))
+            self.held[place] = f"{holder}\n".encode()
+            self.holders[place] = holder
+        try:
+            yield
+        finally:
+            del self.holders[place]
 
     def free_bytes(self, folder: Path) -> int:
         self._ask("free_bytes", folder)
