@@ -14,8 +14,9 @@ BINARY_NAMES = re.compile(r"\.(onnx|whl|tar|gz|zst|zip|deb|so|pyc|npy|pt|safeten
 MACHINE_PATHS = re.compile(
     rb"(?<![\w.-])/(?:root|home/(?!agent\b)[a-z][\w-]*|Users/[\w-]+)/|" + re.escape(bytes(ROOT)) + rb"\b"
 )
+# Hosts below the reserved name `example` stand for any.
 PACKAGE_HOSTS = re.compile(
-    rb"https?://[^\s/\"'<>]*(?:artifactory|artifactregistry|nexus|mirror|pkg\.dev|devpi|proxy)[^\s\"'<>]*"
+    rb"https?://(?![^\s/:]*\.example[/:\s])[^\s/\"'<>]*(?:artifactory|artifactregistry|nexus|mirror|pkg\.dev|devpi|proxy)[^\s\"'<>]*"
     rb"|--(?:(?:extra-)?index-url|find-links|trusted-host)[= ][^\s(|)]"
 )
 
