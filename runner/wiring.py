@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import runner
 from runner.adapters.apt import AptPackages
+from runner.adapters.base_images import EngineBaseImages
 from runner.adapters.bytecode import ImageInterpreter
 from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
@@ -43,6 +44,7 @@ def make_world(progress: Progress) -> World:
             packages=AptPackages(places.cache / "images" / "apt"),
             wheels=PipWheels(),
             bytecode=ImageInterpreter(),
+            base_images=EngineBaseImages(lambda: find_engine_address(os.environ, places.cache)),
         ),
         arch=host_arch(),
         say=progress.step,

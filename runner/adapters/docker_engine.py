@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from runner.ports.engine import ContainerSpec, TmpfsVolume
 
 LABEL_PREFIX = "pairbench."
+_LIMITS = {"memory": "MemoryLimit", "processes": "PidsLimit", "CPU time": "CpuCfsQuota"}
 _RUN_LABEL = "pairbench.run"
 _CALL_TIMEOUT_S = 60
 # The engine hands out a gigabyte of image in a few seconds; a minute of silence during a load is no fault yet.
@@ -62,6 +63,7 @@ class DockerEngine:
             cgroup_version=str(info.get("CgroupVersion", "")),
             cpus=int(info["NCPU"]),
             memory_bytes=int(info["MemTotal"]),
+            limits={name: bool(info.get(key)) for name, key in _LIMITS.items()},
         )
 
     def load_images(self, chunks: Iterable[bytes]) -> None:

@@ -60,6 +60,16 @@ def verify() -> None:
         click.echo(f"{image.name}: the engine has {image.config_digest}")
 
 
+@images.command()
+@click.option("--layers-only", is_flag=True, help="Keep packages and wheels; only record the layers that they give.")
+def relock(*, layers_only: bool) -> None:
+    """Resolve packages and wheels afresh for every architecture, and write images/locks."""
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        for path in imaging.relock_images(world, layers_only=layers_only):
+            click.echo(path)
+
+
 def _show(world: World, built: tuple[BuiltImage, ...], *, as_json: bool) -> None:
     if as_json:
         listing = {

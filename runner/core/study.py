@@ -81,7 +81,8 @@ class Limits(Part):
 class Schedule(Part):
     """How many pods at once, and when the next is prepared."""
 
-    slots: Annotated[int, Field(ge=1, le=64)] = 1
+    slots: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = 1
+    embedders: Annotated[int, Field(ge=1, le=64)] = 2
     preparation: Literal["overlap", "exclusive"] = "overlap"
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
     interrupt: Literal["finish", "cancel"] = "finish"

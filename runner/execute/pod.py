@@ -51,6 +51,8 @@ _HOST_SLACK_MS: Final = 10_000
 _SIDECAR_MEMORY_BYTES: Final = 1024 * _MIB
 _SIDECAR_STORAGE_BYTES: Final = 512 * _MIB
 _GATEWAY_MEMORY_BYTES: Final = 512 * _MIB
+HELPERS_MEMORY_BYTES: Final = _SIDECAR_MEMORY_BYTES + _GATEWAY_MEMORY_BYTES
+"""What the containers beside the trial may take at most."""
 _OWN_PIDS: Final = 64
 _SIDECAR_LOG_BYTES: Final = 16 * _MIB
 _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}

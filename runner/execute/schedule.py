@@ -5,6 +5,7 @@ Knows pods and the ledger; what an outcome is, is told by whoever hands in `judg
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -71,12 +72,20 @@ class Execution:
     schedule: Schedule
     order: Callable[[PlannedTrial, int], PodOrder]
     judge: Callable[[PlannedTrial, Mapping[str, bytes]], Verdict]
+    slots: int = 1
+    embedding_arms: frozenset[str] = frozenset()
+    """Arms whose trials count against `schedule.embedders`."""
     standings: Mapping[str, Standing] = field(default_factory=dict)
     """By trial; one that isn't named was never tried."""
     _draining: threading.Event = field(default_factory=threading.Event)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pods: dict[int, Pod] = field(default_factory=dict)
+    _embedders: threading.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nobody embeds yet."""
+        self._embedders = threading.Semaphore(self.schedule.embedders)
 
     def run(self) -> bool:
         """Every trial ran and nothing of its pods is left; False when `drain` or `cancel` cut it short.
@@ -86,7 +95,7 @@ class Execution:
             EnvironmentNotReady: evidence can't be written.
         """
         blocks = _Blocks(self.trials)
-        slots = self.schedule.slots
+        slots = self.slots
         with ThreadPoolExecutor(slots) as workers, ThreadPoolExecutor(_THREADS_A_SLOT * slots) as side:
             running = [workers.submit(self._slot, blocks, side) for _ in range(slots)]
             try:
@@ -164,9 +173,10 @@ class Execution:
 
     def _attempt(self, planned: PlannedTrial, attempt: int, pod: Pod, *, may_retry: bool) -> Verdict:
         self.crew.progress.trial_started(planned, attempt)
-        if self._cancelled.is_set():
-            pod.cancel()
-        pod.run()
+        with self._embedders if planned.arm in self.embedding_arms else contextlib.nullcontext():
+            if self._cancelled.is_set():
+                pod.cancel()
+            pod.run()
         collected = pod.collect()
         verdict = self._keep(planned, attempt, collected, may_retry=may_retry)
         self.crew.progress.trial_ended(planned, attempt, verdict.outcome, verdict.reason)

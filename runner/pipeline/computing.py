@@ -127,7 +127,7 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         client=ClientIdentity(name=study.client.kind, version=lock.client_version),
         harness=HarnessIdentity(version=lock.harness.version, digest=lock.harness.source_sha256),
         schedule=ScheduleIdentity(
-            slots=study.schedule.slots,
+            slots=study.schedule.slots if study.schedule.slots != "auto" else 1,
             preparation=study.schedule.preparation,
             attempts=study.schedule.attempts,
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runner.clients.launching import Occasion, launch_of
 from runner.core import layout
 from runner.core.canonical import Digest
-from runner.core.errors import EngineError
+from runner.core.errors import EngineError, StudyError
 from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, PolicyChoice, Tokens
 from runner.core.launch import GATEWAY_SOCKET
 from runner.execute.journal import Journal
@@ -142,10 +142,20 @@ def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journ
         folder=folder,
         trials=ready.trials,
         schedule=ready.study.schedule,
+        slots=slots_of(ready.study),
+        embedding_arms=frozenset(arm.name for arm in ready.study.arms if arm.mcp_servers),
         order=Orders(world, ready).order,
         judge=judge,
         standings=ready.standings,
     )
+
+
+def slots_of(study: ResolvedStudy) -> int:
+    """How many pods run trials at once; a locked study always says a number."""
+    slots = study.schedule.slots
+    if slots == "auto":
+        raise StudyError("slots is still auto, which locking resolves", document="study", key="schedule.slots")
+    return slots
 
 
 def fill_volumes(world: World, engine: Engine, ready: Ready) -> None:

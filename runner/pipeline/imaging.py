@@ -10,6 +10,7 @@ from runner.core.lock import ImagePin
 from runner.core.tars import files_of
 from runner.images.archive import archive_chunks, verify_loaded
 from runner.images.build import build_images
+from runner.images.relock import record_layers, relock
 from runner.images.spec import image_names
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ def load(world: World, engine: Engine, images: Sequence[BuiltImage]) -> None:
     for image in images:
         facts = _present(engine, image.tag)
         verify_loaded(image, reported_id=facts.identity, diff_ids=facts.diff_ids)
+
+
+def relock_images(world: World, *, layers_only: bool) -> tuple[Path, ...]:
+    """The locks of all images say what their declarations give today; the files written are returned.
+
+    With `layers_only`, packages and wheels stay as they are, and only what their layers come to is recorded.
+    """
+    if layers_only:
+        record_layers(world.build)
+        return ()
+    return relock(world.build)
 
 
 def pin_of(image: BuiltImage) -> ImagePin:

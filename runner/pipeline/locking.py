@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.launching import ANY_OCCASION, arm_difference, launch_of, undeclared_differences, version_command
 from runner.core import layout
 from runner.core.canonical import sha256_digest
-from runner.core.errors import EngineError, Problem, StudyError
+from runner.core.errors import EngineError, EnvironmentNotReady, Problem, StudyError
 from runner.core.labels import source_problems
 from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Lock
 from runner.core.owner import ROLE
@@ -16,6 +16,7 @@ from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
 from runner.core.study import ClaudeCodeClient
 from runner.core.tars import tar_of
+from runner.execute.pod import HELPERS_MEMORY_BYTES
 from runner.pipeline import imaging
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Indexer
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 
 _MIB: Final = 1 << 20
 _VERSION_MS: Final = 60_000
-_DISK_RESERVE_BYTES: Final = 1024 * _MIB
+_DISK_RESERVE_BYTES: Final = 512 * _MIB
+# Before this the program didn't exist: a clock that says so is wrong, and every time that a run keeps would be.
+_EARLIEST: Final = "2026-01-01"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
         EvidenceError: something isn't what its lock says.
     """
     engine = world.engine()
+    planned = with_slots(planned, engine)
     study = planned.study
     _check_machine(world, engine, study)
     images = {image.name: image for image in imaging.build(world, _image_names(study))}
@@ -173,29 +177,45 @@ def _check_arms(study: ResolvedStudy) -> None:
         raise StudyError.of(problems)
 
 
+def with_slots(planned: Planned, engine: Engine) -> Planned:
+    """The plan with a number of slots; `auto` is as many as the engine's CPUs and memory have room for, at least one."""
+    study = planned.study
+    if study.schedule.slots != "auto":
+        return planned
+    info, limits = engine.info(), study.limits
+    pod_bytes = limits.memory_bytes + HELPERS_MEMORY_BYTES
+    slots = max(1, min(info.cpus // limits.cpus, info.memory_bytes // pod_bytes, 64))
+    schedule = study.schedule.model_copy(update={"slots": slots})
+    loaded = replace(planned.loaded, study=study.model_copy(update={"schedule": schedule}))
+    return replace(planned, loaded=loaded)
+
+
 def _check_machine(world: World, engine: Engine, study: ResolvedStudy) -> None:
-    info, problems = engine.info(), []
-    needed = study.schedule.slots * study.limits.memory_bytes
-    if study.limits.cpus > info.cpus:
-        problems.append(Problem(f"the engine has {info.cpus}", "study", "limits.cpus"))
+    info, limits = engine.info(), study.limits
+    problems: list[Problem] = []
+    slots = study.schedule.slots if study.schedule.slots != "auto" else 1
+    needed = slots * (limits.memory_bytes + HELPERS_MEMORY_BYTES)
+    if limits.cpus > info.cpus:
+        problems.append(Problem(f"the engine has {info.cpus} CPUs, not {limits.cpus}", "study", "limits.cpus"))
     if needed > info.memory_bytes:
+        message = f"{slots} pods may take {needed} bytes, and the engine has {info.memory_bytes}"
+        problems.append(Problem(message, "study", "limits.memory_bytes", "lower it, or schedule.slots"))
+    missing = [name for name, there in info.limits.items() if not there]
+    if missing:
         problems.append(
-            Problem(
-                f"{study.schedule.slots} slots need {needed} bytes, the engine has {info.memory_bytes}",
-                "study",
-                "limits",
-            )
+            Problem(f"it can't limit {', '.join(missing)}", "container engine", hint="trials need these limits")
         )
     trials = len(study.tasks) * len(study.arms) * study.repetitions
     # A trial of the size that people run leaves well under a megabyte; what it may leave at most is in the limits.
     estimate = _DISK_RESERVE_BYTES + trials * _MIB
     free = world.files.free_bytes(world.places.runs)
     if free < estimate:
-        problems.append(
-            Problem(f"{free} bytes are free, about {estimate} are needed", str(world.places.runs), hint="make room")
-        )
+        message = f"{free} bytes are free, and about {estimate} are needed for {trials} trials"
+        problems.append(Problem(message, str(world.places.runs), hint="make room, or run elsewhere"))
+    if world.clock.utc() < _EARLIEST:
+        problems.append(Problem(f"it says {world.clock.utc()}", "clock", hint="set the machine's time"))
     if problems:
-        raise EngineError.of(problems)
+        raise EnvironmentNotReady.of(problems)
 
 
 def _image_names(study: ResolvedStudy) -> tuple[str, ...]:

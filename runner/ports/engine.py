@@ -25,6 +25,8 @@ class EngineInfo:
     cgroup_version: str
     cpus: int
     memory_bytes: int
+    limits: Mapping[str, bool] = field(default_factory=dict)
+    """Kind of limit that pods need -> whether the engine can set it."""
 
 
 @dataclass(frozen=True)
