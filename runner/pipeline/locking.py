@@ -178,7 +178,7 @@ def _check_arms(study: ResolvedStudy) -> None:
 
 
 def with_slots(planned: Planned, engine: Engine) -> Planned:
-    """The plan with a number of slots; `auto` is as many as the engine's CPUs and memory have room for, at least one."""
+    """The plan with a number of slots; `auto` is as many as the engine's CPUs and memory have room for; at least 1."""
     study = planned.study
     if study.schedule.slots != "auto":
         return planned
