@@ -37,9 +37,15 @@ def _compiled(path: str, source: bytes) -> bytes | None:
     return header + marshal.dumps(code, _MARSHAL_VERSION)
 
 
-while (name := _read()) is not None:
-    source_path = name.decode()
-    compiled = _compiled(source_path, _read() or b"")
-    if compiled is not None:
-        _write(cache_from_source(source_path, optimization="").encode())
-        _write(compiled)
+def main() -> None:
+    """Every source that came was answered, compiled or left out."""
+    while (name := _read()) is not None:
+        source_path = name.decode()
+        compiled = _compiled(source_path, _read() or b"")
+        if compiled is not None:
+            _write(cache_from_source(source_path, optimization="").encode())
+            _write(compiled)
+
+
+if __name__ == "__main__":
+    main()
