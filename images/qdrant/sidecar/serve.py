@@ -15,9 +15,6 @@ from sidecar.store import COLLECTIONS, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
-    from typing import NoReturn
-
     from sidecar.reading import Json
 
 OPTIONS = [
@@ -29,8 +26,9 @@ OPTIONS = [
 ]
 
 
-class Stopped(BaseException):
-    """A signal asked to stop. Not an Exception, so that nothing on the way takes it for a failure."""
+# Blocked everywhere and waited for in one place: a handler of Python's, whose signal comes between its last look and a
+# blocking system call, would run after the next connection only.
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(arguments: list[str]) -> int:
@@ -39,27 +37,19 @@ def run(arguments: list[str]) -> int:
     Raises:
         FatalError: when the index can't be copied, the storage not be opened, or the address not be had.
     """
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGINT, _stop)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     options = read_options("serve", OPTIONS, arguments)
     port = whole("serve", "port", options["port"], 0, 65535)
     body_bytes = whole("serve", "body-bytes", options["body-bytes"], 1, 2**31)
     store = Store(options["storage"])
-    try:
-        ready = _open(store, options["storage"], options["index"])
-        server = _listen(store, options["host"], port, body_bytes)
-        say({"event": "ready", "engine": "qdrant-edge", "version": VERSION, "port": server.port, **ready})
-        server.run()
-    except Stopped:
-        # The threads of connections are daemons: they end with the process, after their current call into the engine.
-        store.close()
+    ready = _open(store, options["storage"], options["index"])
+    server = _listen(store, options["host"], port, body_bytes)
+    server.start()
+    say({"event": "ready", "engine": "qdrant-edge", "version": VERSION, "port": server.port, **ready})
+    signal.sigwait(STOP_SIGNALS)
+    # The threads of connections are daemons: they end with the process, after their current call into the engine.
+    store.close()
     return 0
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise Stopped
 
 
 def _open(store: Store, storage: str, index_directory: str) -> dict[str, Json]:

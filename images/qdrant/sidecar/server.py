@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
 import time
 
@@ -88,21 +89,24 @@ class Server:
         self._logging = threading.Lock()
         self._sequence = 0
 
-    def run(self) -> None:
-        """Accept connections until an exception, such as that of a signal, ends it."""
+    def start(self) -> None:
+        """Accept connections from now on, in a thread of its own."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
             except ConnectionError:
                 continue
+            except OSError as error:
+                # Nobody can be served any more; a process that stays would look as if it could.
+                print(f"sidecar serve: can't accept connections: {error}", file=sys.stderr, flush=True)
+                os._exit(2)
             if not self._free.acquire(blocking=False):
                 connection.close()
                 continue
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def close(self) -> None:
-        """Accept no further connection."""
-        self._listener.close()
 
     def _serve(self, connection: socket.socket) -> None:
         try:

@@ -150,12 +150,12 @@ def named_vector(node: Node, name: str, schema: Schema) -> AnyVector:
     if node.is_object():
         raise wrong_input(f"Wrong usage of sparse vectors: `{name}` is dense")
     spec = schema.dense[name]
-    rows = node.items()
-    is_rows = bool(rows) and rows[0].is_list()
+    # A node for each number would cost more than everything else that is done with an upsert.
+    is_rows = isinstance(node.value, list) and bool(node.value) and isinstance(node.value[0], list)
     if is_rows and not spec.is_multi:
         raise wrong_input(f"Wrong usage of multi vectors: `{name}` holds one vector a point")
     if spec.is_multi:
-        return [_check_size(row.where, floats(row), spec.size) for row in (rows if is_rows else [node])]
+        return [_check_size(row.where, floats(row), spec.size) for row in (node.items() if is_rows else [node])]
     return _check_size(node.where, floats(node), spec.size)
 
 

@@ -75,7 +75,10 @@ def start_sidecar(storage: Path, log: Path, *more: str) -> Iterator[Sidecar]:
     """Yield a sidecar on a free port, which is killed if it hasn't ended by then."""
     port = () if "--port" in more else ("--port", "0")
     command = [sys.executable, str(MAIN), "serve", "--storage", str(storage), *port, *more]
+    # Blocked signals stay pending in what is started, as they do for the first process of a container.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     with log.open("wb") as out, subprocess.Popen(command, stdout=out) as process:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         try:
             yield Sidecar(process, log)
         finally:

@@ -100,6 +100,13 @@ def test_signal_ends_it_with_everything_on_disk(sidecar: Start, number: signal.S
         assert count(running) == 4
 
 
+def test_signal_during_the_start_is_not_lost(sidecar: Start) -> None:
+    """A sidecar that is told to stop before it is ready stops, whatever it is doing."""
+    with sidecar() as running:
+        assert running.stop() == 0
+        assert running.events("request") == []
+
+
 def test_idle_connections_do_not_delay_the_end(sidecar: Start) -> None:
     """A client that keeps its connection open doesn't keep the sidecar."""
     with sidecar() as running, socket.create_connection(("127.0.0.1", running.ready()["port"])) as connection:

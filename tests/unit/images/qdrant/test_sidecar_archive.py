@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -131,12 +131,12 @@ def test_changed_byte_never_escapes(
     assert not any(path.is_symlink() for path in (folder / "out").rglob("*"))
 
 
-def member(name: str, /, content: bytes = b"x", **changes: Any) -> bytes:
-    """One sparse file as the writer makes it, with a name and fields of the attacker's choice."""
+def member(name: str, content: bytes = b"x", sparse_map: str = "", realsize: str = "") -> bytes:
+    """One sparse file as the writer makes it, with a name, map and size of the attacker's choice."""
     out = io.BytesIO()
-    sparse_map = changes.pop("sparse_map", f"1\n0\n{len(content)}\n").encode()
-    body = sparse_map + bytes(-len(sparse_map) % 512) + content
-    fields = SPARSE | {"GNU.sparse.name": name, "GNU.sparse.realsize": str(len(content))} | changes
+    text = (sparse_map or f"1\n0\n{len(content)}\n").encode()
+    body = text + bytes(-len(text) % 512) + content
+    fields = SPARSE | {"GNU.sparse.name": name, "GNU.sparse.realsize": realsize or str(len(content))}
     archive._write_header(out, "x", b"0", len(body), fields)
     out.write(body + bytes(-len(body) % 512))
     return out.getvalue()
@@ -179,7 +179,7 @@ def test_name_given_twice_is_refused(tmp_path: Path) -> None:
 def test_impossible_maps_are_refused(tmp_path: Path, sparse_map: str, size: str) -> None:
     """A map that is out of order, beyond the file, or larger than the member is no map."""
     with pytest.raises(FatalError):
-        unpacked(member("a", **{"sparse_map": sparse_map, "GNU.sparse.realsize": size}) + END, tmp_path / "out")
+        unpacked(member("a", sparse_map=sparse_map, realsize=size) + END, tmp_path / "out")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.REGTYPE])
