@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.registry import client_of
-from runner.core.errors import Problem
+from runner.core.errors import Problem, StudyError
 from runner.core.evidence import Expectation
 from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, session_id_of
 from runner.core.launch_difference import launch_difference
 from runner.core.study import ClaudeCodeClient
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from runner.core.launch import PodLaunch
     from runner.core.resolved import ResolvedArm, ResolvedStudy
 
@@ -89,15 +91,19 @@ def arm_difference(study: ResolvedStudy, arm: ResolvedArm) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def undeclared_differences(study: ResolvedStudy) -> tuple[Problem, ...]:
-    """Whatever would still differ between two arms if neither declared anything: there should be nothing."""
+def undeclared_differences(study: ResolvedStudy, document: str) -> Iterator[Problem]:
+    """Whatever would still differ between two arms if neither declared anything: there should be nothing.
+
+    A study whose client can't be launched has no arms to compare: whoever launches it says why.
+    """
     plain = [_plain(arm) for arm in study.arms]
-    first = launch_of(study, plain[0], ANY_OCCASION)
-    return tuple(
-        Problem(f"differs in more than it declares: {line}", "study", f"arms.{arm.name}")
-        for arm in plain[1:]
-        for line in launch_difference(first, launch_of(study, arm, ANY_OCCASION))
-    )
+    try:
+        launches = [launch_of(study, arm, ANY_OCCASION) for arm in plain]
+    except StudyError:
+        return
+    for arm, launch in zip(plain[1:], launches[1:], strict=True):
+        for line in launch_difference(launches[0], launch):
+            yield Problem(f"differs in more than it declares: {line}", document, f"arms.{arm.name}")
 
 
 def version_command(kind: str) -> tuple[str, ...]:

@@ -47,10 +47,13 @@ def canonical_bytes(value: Json) -> bytes:
     """The RFC 8785 bytes of `value`.
 
     Raises:
-        EvidenceError: it holds a float or an integer beyond 2**53 - 1.
+        EvidenceError: it holds a float, an integer beyond 2**53 - 1, half of a surrogate pair, or is nested too deeply.
     """
-    _refuse_inexact(value, "")
-    return rfc8785.dumps(value)
+    try:
+        _refuse_inexact(value, "")
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
+        raise EvidenceError(f"it has no canonical form: {error}") from error
 
 
 def digest_of(value: Json) -> Digest:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from runner.core.documents import Document, Part
 from runner.core.study import Name, PathText, Text
@@ -19,9 +19,9 @@ class WheelPart(Part):
     into: str = "."
     include: tuple[Text, ...] = ("**",)
     exclude: tuple[Text, ...] = ()
-    name: Text
-    version: Text
-    filename: Text
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
+    version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+!_-]*$")]
+    filename: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+!_-]*\.whl$")]
     sha256: DigestText
 
 
@@ -41,6 +41,12 @@ class Splitter(Part):
     name: Literal["lines-1"]
     target_bytes: Annotated[int, Field(ge=200, le=4096)] = 800
     max_bytes: Annotated[int, Field(ge=200, le=8192)] = 1600
+
+    @model_validator(mode="after")
+    def _target_fits(self) -> Self:
+        if self.max_bytes < self.target_bytes:
+            raise ValueError("max_bytes must be at least target_bytes")
+        return self
 
 
 class CorpusFile(Part):

@@ -12,7 +12,7 @@ from runner.core.errors import EvidenceError, PairbenchError, Problem
 from runner.core.quantities import Measured, Quantity, Unavailable, parse_quantity, quantity_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from runner.core.canonical import Json
 
@@ -114,16 +114,45 @@ def validated(model: type[M], value: object, document: str, error: type[Pairbenc
     try:
         return model.model_validate_json(_as_json(value))
     except ValidationError as invalid:
-        raise error.of(_problems(invalid, document)) from invalid
+        raise error.of(_problems(invalid, document, value)) from invalid
+
+
+def place_of(loc: Sequence[int | str], value: object) -> tuple[int | str, ...]:
+    """The keys and indexes that lead to the fault at `loc` of `value`, without the marks that validation puts between.
+
+    Those are the kind that chose one of several models, and `[key]` behind a key that is itself at fault.
+    """
+    place: list[int | str] = []
+    here = value
+    chosen = False
+    for number, part in enumerate(loc):
+        is_last = number == len(loc) - 1
+        if isinstance(here, dict) and here.get("kind") == part and not chosen and not is_last:
+            chosen = True
+            continue
+        chosen = False
+        if isinstance(here, dict) and (part in here or (is_last and part != "[key]")):
+            place.append(part)
+            here = here.get(part)
+        elif isinstance(here, list) and isinstance(part, int):
+            place.append(part)
+            here = here[part] if part < len(here) else None
+    return tuple(place)
 
 
 def _as_json(value: object) -> bytes:
-    return json.dumps(value).encode("utf-8")
+    return json.dumps(value, default=_no_text).encode("utf-8")
 
 
-def _problems(invalid: ValidationError, document: str) -> Iterable[Problem]:
+def _no_text(value: object) -> Json:
+    """Stands for a date or a time, which TOML has and no document takes."""
+    return {f"a {type(value).__name__}": str(value)}
+
+
+def _problems(invalid: ValidationError, document: str, value: object) -> Iterable[Problem]:
     for item in invalid.errors(include_url=False, include_context=False):
-        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+        place = place_of(item["loc"], value)
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
         yield Problem(_plain(item["type"], item["msg"]), document, key)
 
 
@@ -133,5 +162,14 @@ def _plain(kind: str, message: str) -> str:
             return "unknown key"
         case "missing":
             return "missing"
+        case "union_tag_invalid":
+            return f"its kind must be one of {message.rpartition(': ')[2]}"
+        case "union_tag_not_found":
+            return "its kind is missing"
         case _:
-            return message.removeprefix("Value error, ").lower().replace("input should be", "must be")
+            plain = message.removeprefix("Value error, ")
+            return (
+                plain.replace("Input should be", "must be")
+                .replace("String should", "must")
+                .replace("Input tag", "kind")
+            )

@@ -32,8 +32,12 @@ def index_tar(name: str) -> str:
 
 
 def raw_input(name: str) -> str:
-    """A file that the study was read from."""
-    return f"inputs/files/{name.replace('../', '_up/')}"
+    """A file that the study was read from, by its path as seen from the study's folder.
+
+    No two paths give one name: `..` becomes `_up`, and a name that begins with `_` gets another one.
+    """
+    parts = ("_up" if part == ".." else f"_{part}" if part.startswith("_") else part for part in name.split("/"))
+    return f"inputs/files/{'/'.join(parts)}"
 
 
 def attempt_folder(trial: str, attempt: int) -> str:

@@ -21,6 +21,8 @@ PathText = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^/\\\x00][
 
 _MIB = 1 << 20
 _GIB = 1 << 30
+# Far beyond any machine that pods run on, and well within what canonical JSON can hold.
+_MOST_BYTES = 1 << 50
 
 
 class ClaudeCodeClient(Part):
@@ -47,7 +49,7 @@ class ModelChoice(Part):
 
     mode: Literal["scripted"]
     policy: Literal["plain-agent"]
-    policy_version: Annotated[int, Field(ge=1)] = 1
+    policy_version: Annotated[int, Field(ge=1, le=1_000_000)] = 1
 
 
 class Limits(Part):
@@ -58,13 +60,13 @@ class Limits(Part):
     ready_s: Annotated[int, Field(ge=1, le=600)] = 15
     stdout_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = 16 * _MIB
     stderr_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = _MIB
-    memory_bytes: Annotated[int, Field(ge=64 * _MIB)] = 2 * _GIB
+    memory_bytes: Annotated[int, Field(ge=64 * _MIB, le=_MOST_BYTES)] = 2 * _GIB
     pids: Annotated[int, Field(ge=16, le=32768)] = 256
     cpus: Annotated[int, Field(ge=1, le=1024)] = 2
-    home_bytes: Annotated[int, Field(ge=_MIB)] = 64 * _MIB
-    tmp_bytes: Annotated[int, Field(ge=_MIB)] = 64 * _MIB
-    pod_bytes: Annotated[int, Field(ge=_MIB)] = 128 * _MIB
-    record_bytes: Annotated[int, Field(ge=1024)] = 64 * _MIB
+    home_bytes: Annotated[int, Field(ge=_MIB, le=_MOST_BYTES)] = 64 * _MIB
+    tmp_bytes: Annotated[int, Field(ge=_MIB, le=_MOST_BYTES)] = 64 * _MIB
+    pod_bytes: Annotated[int, Field(ge=_MIB, le=_MOST_BYTES)] = 128 * _MIB
+    record_bytes: Annotated[int, Field(ge=1024, le=_MOST_BYTES)] = 64 * _MIB
     requests: Annotated[int, Field(ge=1, le=100000)] = 64
 
     @model_validator(mode="after")

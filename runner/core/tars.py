@@ -57,7 +57,8 @@ def tree_of(data: bytes, document: str) -> dict[str, TreeFile]:
                 if stream is None:
                     raise EvidenceError(f"{item.name} is no regular file", document=document)
                 found[item.name] = TreeFile(stream.read(), item.mode == EXECUTABLE_MODE)
-    except (tarfile.TarError, EOFError) as error:
+    # Damaged headers make tarfile raise more than its own errors: numbers and names that can't be.
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, OSError, RecursionError) as error:
         raise EvidenceError(f"not a whole tar: {error}", document=document) from error
     return found
 

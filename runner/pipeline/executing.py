@@ -18,6 +18,7 @@ from runner.execute.schedule import Crew, Execution, Standing, Verdict, remove_r
 from runner.execute.volumes import Filler
 from runner.pipeline.computing import attempt_result, may_retry
 from runner.pipeline.locking import lock_study, plan_study, write_inputs
+from runner.pipeline.preflight import ready_engine
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run_study(world: World, path: Path) -> Ran:
         EnvironmentNotReady: something is missing, broke down, or has no room.
     """
     planned = plan_study(world, path)
-    engine = world.engine()
+    engine = ready_engine(world, planned.study, planned.loaded.document)
     sweep(world, engine)
     name = run_name(planned.study.name, world.clock.utc())
     folder = world.places.runs / name

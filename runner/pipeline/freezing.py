@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 from runner.core.canonical import sha256_digest
 from runner.core.corpus import CorpusFile, CorpusLock
-from runner.core.documents import validated
+from runner.core.declared import read_declared
 from runner.core.errors import StudyError
 from runner.core.resolved import CorpusSource
 from runner.plan.corpora import CorpusReader, lock_of
@@ -54,11 +53,7 @@ def _read(world: World, path: Path) -> tuple[bytes, CorpusFile]:
     data = world.files.read(path)
     if data is None:
         raise StudyError("there is no such file", document=str(path))
-    try:
-        value = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"not TOML: {error}", document=str(path)) from error
-    return data, validated(CorpusFile, value, str(path), StudyError)
+    return data, read_declared(CorpusFile, data, str(path))
 
 
 def _reader(world: World) -> CorpusReader:

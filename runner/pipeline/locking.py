@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,14 +18,16 @@ from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
 from runner.core.study import ClaudeCodeClient
 from runner.core.tars import tar_of
 from runner.execute.pod import HELPERS_MEMORY_BYTES
+from runner.images.spec import image_names
 from runner.pipeline import imaging
+from runner.pipeline.preflight import ready_engine
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Indexer
-from runner.plan.load import load_study
+from runner.plan.load import read_study
 from runner.ports.engine import ContainerSpec, Tmpfs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from runner.core.lock import HarnessPin
@@ -34,14 +37,12 @@ if TYPE_CHECKING:
     from runner.pipeline.world import World
     from runner.plan.corpora import Corpus
     from runner.plan.index import Index
-    from runner.plan.load import LoadedStudy
+    from runner.plan.load import LoadedStudy, ReadStudy
     from runner.ports.engine import Engine, EngineInfo
 
 _MIB: Final = 1 << 20
 _VERSION_MS: Final = 60_000
-_DISK_RESERVE_BYTES: Final = 512 * _MIB
-# Before this the program didn't exist: a clock that says so is wrong, and every time that a run keeps would be.
-_EARLIEST: Final = "2026-01-01"
+_BY_DIGEST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,23 @@ def plan_study(world: World, path: Path) -> Planned:
 
     Raises:
         StudyError: with every problem of the study and its corpora.
+        EnvironmentNotReady: a part of a corpus can't be fetched.
     """
-    loaded = load_study(path, world.files)
-    study = loaded.study
-    reader = CorpusReader(world.files, world.build.tools.wheels, world.places.cache)
-    corpora = _corpora(reader, loaded)
-    _check_arms(study)
-    if loaded.labels is not None:
-        workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
-        problems = source_problems(loaded.labels.labels, workspaces, "labels")
-        if problems:
-            raise StudyError.of(problems)
+    read = read_study(path, world.files)
+    problems = list(read.problems)
+    corpora, missing = _corpora(world, read, problems)
+    loaded = read.loaded
+    # Beyond this, what is wrong with a study would only be said twice.
+    if loaded is not None and not problems and missing is None:
+        study = loaded.study
+        problems += _arm_problems(study, loaded.document, image_names(world.build.images_dir))
+        if loaded.labels is not None:
+            workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
+            problems += source_problems(loaded.labels.labels, workspaces, loaded.labels_document)
+    if loaded is None or problems:
+        raise StudyError.of([*problems, *(missing.problems if missing is not None else ())])
+    if missing is not None:
+        raise missing
     plan = make_plan(
         study=study.name,
         seed=study.seed,
@@ -102,10 +109,9 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
         EnvironmentNotReady: no engine, no disk, or something can't be fetched.
         EvidenceError: something isn't what its lock says.
     """
-    engine = world.engine()
+    engine = ready_engine(world, planned.study, planned.loaded.document)
     planned = with_slots(planned, engine)
     study = planned.study
-    _check_machine(world, engine, study)
     images = {image.name: image for image in imaging.build(world, _image_names(study))}
     imaging.load(world, engine, tuple(images.values()))
     indexer = Indexer(
@@ -145,36 +151,43 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
     return {name: sha256_digest(data) for name, data in documents.items()}
 
 
-def _corpora(reader: CorpusReader, loaded: LoadedStudy) -> dict[str, Corpus]:
-    problems: list[Problem] = []
+def _corpora(
+    world: World, read: ReadStudy, problems: list[Problem]
+) -> tuple[dict[str, Corpus], EnvironmentNotReady | None]:
+    """The corpora that could be laid out, and what this machine lacked to lay out the others."""
+    reader = CorpusReader(world.files, world.build.tools.wheels, world.places.cache)
     found: dict[str, Corpus] = {}
-    for name, source in loaded.corpora.items():
+    missing: list[Problem] = []
+    for name, source in read.corpora.items():
         try:
-            found[name] = reader.locked(source, loaded.folders[name])
+            found[name] = reader.locked(source, read.folders[name])
         except StudyError as error:
             problems += error.problems
-    if problems:
-        raise StudyError.of(problems)
-    return found
+        except EnvironmentNotReady as error:
+            missing += error.problems
+    return found, EnvironmentNotReady.of(missing) if missing else None
 
 
-def _check_arms(study: ResolvedStudy) -> None:
-    problems = list(undeclared_differences(study))
-    launches: dict[str, str] = {}
+def _arm_problems(study: ResolvedStudy, document: str, images: Collection[str]) -> Iterator[Problem]:
+    said: dict[str, str] = {}
     for arm in study.arms:
+        key = f"arms.{arm.name}"
+        if not (_BY_DIGEST.fullmatch(arm.image) or arm.image in images):
+            known = f"ours are {', '.join(sorted(images))}; others are named <repository>@sha256:<digest>"
+            yield Problem(f"there is no image {arm.image!r}", document, f"{key}.image", known)
         try:
             launch_of(study, arm, ANY_OCCASION)
+            difference = "\n".join(arm_difference(study, arm))
         except StudyError as error:
-            problems += error.problems
-            continue
-        said = "\n".join(arm_difference(study, arm))
-        if said in launches:
-            problems.append(
-                Problem(f"does not differ from {launches[said]}", "study", f"arms.{arm.name}", "declare a treatment")
+            yield from (
+                replace(found, document=document, key=f"{key}: {found.key}".removesuffix(": "))
+                for found in error.problems
             )
-        launches.setdefault(said, arm.name)
-    if problems:
-        raise StudyError.of(problems)
+            continue
+        if difference in said:
+            yield Problem(f"does not differ from {said[difference]}", document, key, "declare a treatment")
+        said.setdefault(difference, arm.name)
+    yield from undeclared_differences(study, document)
 
 
 def with_slots(planned: Planned, engine: Engine) -> Planned:
@@ -188,34 +201,6 @@ def with_slots(planned: Planned, engine: Engine) -> Planned:
     schedule = study.schedule.model_copy(update={"slots": slots})
     loaded = replace(planned.loaded, study=study.model_copy(update={"schedule": schedule}))
     return replace(planned, loaded=loaded)
-
-
-def _check_machine(world: World, engine: Engine, study: ResolvedStudy) -> None:
-    info, limits = engine.info(), study.limits
-    problems: list[Problem] = []
-    slots = study.schedule.slots if study.schedule.slots != "auto" else 1
-    needed = slots * (limits.memory_bytes + HELPERS_MEMORY_BYTES)
-    if limits.cpus > info.cpus:
-        problems.append(Problem(f"the engine has {info.cpus} CPUs, not {limits.cpus}", "study", "limits.cpus"))
-    if needed > info.memory_bytes:
-        message = f"{slots} pods may take {needed} bytes, and the engine has {info.memory_bytes}"
-        problems.append(Problem(message, "study", "limits.memory_bytes", "lower it, or schedule.slots"))
-    missing = [name for name, there in info.limits.items() if not there]
-    if missing:
-        problems.append(
-            Problem(f"it can't limit {', '.join(missing)}", "container engine", hint="trials need these limits")
-        )
-    trials = len(study.tasks) * len(study.arms) * study.repetitions
-    # A trial of the size that people run leaves well under a megabyte; what it may leave at most is in the limits.
-    estimate = _DISK_RESERVE_BYTES + trials * _MIB
-    free = world.files.free_bytes(world.places.runs)
-    if free < estimate:
-        message = f"{free} bytes are free, and about {estimate} are needed for {trials} trials"
-        problems.append(Problem(message, str(world.places.runs), hint="make room, or run elsewhere"))
-    if world.clock.utc() < _EARLIEST:
-        problems.append(Problem(f"it says {world.clock.utc()}", "clock", hint="set the machine's time"))
-    if problems:
-        raise EnvironmentNotReady.of(problems)
 
 
 def _image_names(study: ResolvedStudy) -> tuple[str, ...]:

@@ -6,14 +6,15 @@ Knows wheels and folders; nothing of a part is ever run.
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
+import zlib
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.corpus import CorpusLock, FilesPart, WheelPart
-from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.errors import EnvironmentNotReady, Problem, StudyError
 from runner.core.passages import Splitter, passages_jsonl, skipped, split, tree_digest
 from runner.core.tars import TreeFile
 from runner.core.trees import placed, selected, tree_problems
@@ -35,8 +36,11 @@ _ARCH: Final = "amd64"
 _UNPACKED_LIMIT_BYTES: Final = 1 << 30
 _UNIX_MODE_SHIFT: Final = 16
 _LINK_TYPE: Final = 0o120000
+_FILE_TYPE: Final = 0o100000
 _TYPE_MASK: Final = 0o170000
 _EXECUTABLE: Final = 0o100
+# What zipfile raises for damaged members, encrypted ones (RuntimeError) and methods that it doesn't know.
+_UNZIP_FAULTS: Final = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True)
@@ -65,20 +69,25 @@ class CorpusReader:
 
         Raises:
             StudyError: a part is missing or may not be laid out; every such part is named.
-            EnvironmentNotReady: a wheel can't be fetched.
-            EvidenceError: a wheel isn't what its digest says.
+            EnvironmentNotReady: a wheel can't be fetched, or isn't what its digest says.
         """
         pairs: list[tuple[str, TreeFile]] = []
+        problems: list[Problem] = []
         for index, part in enumerate(declared.parts):
             key = f"parts[{index}]"
-            match part:
-                case WheelPart():
-                    found = self._wheel(part, document, key)
-                case FilesPart():
-                    found = self._folder(part, folder, document, key)
+            try:
+                match part:
+                    case WheelPart():
+                        found = self._wheel(part, document, key)
+                    case FilesPart():
+                        found = self._folder(part, folder, document, key)
+            except StudyError as error:
+                problems += error.problems
+                continue
             names = selected(sorted(found), part.include, part.exclude)
             pairs += [(placed(part.into, name), found[name]) for name in names]
-        problems = tree_problems((path for path, _ in pairs), document)
+        if not problems:
+            problems += tree_problems((path for path, _ in pairs), document)
         if problems:
             raise StudyError.of(problems)
         files = dict(sorted(pairs, key=lambda pair: pair[0].encode("utf-8")))
@@ -128,7 +137,8 @@ class CorpusReader:
             self.wheels.download([wheel], place, python=_PYTHON, arch=_ARCH)
             data = self.files.read(place / part.filename) or b""
         if sha256_digest(data) != part.sha256:
-            raise EvidenceError("the wheel is not what its digest says", document=document, key=f"{key}.sha256")
+            message = f"what was fetched as {part.filename} is not what its digest says"
+            raise EnvironmentNotReady(message, document=document, key=f"{key}.sha256")
         return _unzipped(data, document, key)
 
 
@@ -156,12 +166,23 @@ def _unzipped(data: bytes, document: str, key: str) -> dict[str, TreeFile]:
                 if item.is_dir():
                     continue
                 mode = item.external_attr >> _UNIX_MODE_SHIFT
-                if mode & _TYPE_MASK == _LINK_TYPE:
-                    raise StudyError("it holds a link", document=document, key=f"{key}: {item.filename}")
+                fault = _member_fault(item.filename, mode & _TYPE_MASK, found)
+                if fault:
+                    raise StudyError(fault, document=document, key=f"{key}: {item.filename}")
                 left -= item.file_size
                 if left < 0:
                     raise StudyError("it unpacks to more than a gigabyte", document=document, key=key)
-                found[str(PurePosixPath(item.filename))] = TreeFile(archive.read(item), bool(mode & _EXECUTABLE))
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+                found[item.filename] = TreeFile(archive.read(item), bool(mode & _EXECUTABLE))
+    except _UNZIP_FAULTS as error:
         raise StudyError(f"not a wheel: {error}", document=document, key=key) from error
     return found
+
+
+def _member_fault(name: str, kind: int, found: Mapping[str, TreeFile]) -> str:
+    """Why a member of a wheel can't be laid out; what is wrong with its path is said by whoever lays out the tree."""
+    if kind == _LINK_TYPE:
+        return "it holds a link"
+    # Archives that were made on other systems say nothing of the type.
+    if kind not in (_FILE_TYPE, 0):
+        return "it holds something else than files"
+    return "it holds two files of this name" if name in found else ""

@@ -10,7 +10,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from runner.core.canonical import Digest, canonical_lines, digest_of, parse_json, parse_lines, sha256_digest
+from runner.core.canonical import (
+    Digest,
+    canonical_lines,
+    digest_of,
+    parse_digest,
+    parse_json,
+    parse_lines,
+    sha256_digest,
+)
+from runner.core.documents import validated
 from runner.core.errors import EngineError, EvidenceError
 from runner.core.lock import IndexPin
 from runner.core.owner import ROLE
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from runner.ports.vectors import Vectors
 
 DIMENSION: Final = 384
+_VECTOR_BYTES: Final = 4 * DIMENSION
 COLLECTION: Final = "memory"
 _MIB: Final = 1 << 20
 _MEMORY_BYTES: Final = 2048 * _MIB
@@ -80,11 +90,9 @@ class Indexer:
         """
         key = digest_of([sha256_digest(passages_jsonl(corpus.passages)), self.trial, self.sidecar])
         place = self.cache / "indexes" / key.partition(":")[2]
-        archive, pin = self.files.read(place / "index.tar"), self.files.read(place / "pin.json")
-        if archive is not None and pin is not None:
-            found = IndexPin.model_validate_json(pin)
-            if found.archive_sha256 == sha256_digest(archive):
-                return Index(archive, found)
+        kept = _kept(self.files.read(place / "index.tar"), self.files.read(place / "pin.json"))
+        if kept is not None:
+            return kept
         index = self._build(corpus, self._embed(corpus))
         self.files.write(place / "index.tar", index.archive)
         self.files.write(place / "pin.json", index.pin.model_dump_json().encode("utf-8"))
@@ -95,7 +103,8 @@ class Indexer:
         identity = parse_json(said, "identity of the embedder")
         texts = [embedded_text(passage) for passage in corpus.passages]
         keys = [digest_of([identity, text]) for text in texts]
-        known = self.vectors.get(set(keys))
+        # A store that can be deleted at any time can be damaged at any time too.
+        known = {key: vector for key, vector in self.vectors.get(set(keys)).items() if len(vector) == _VECTOR_BYTES}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             self.progress.step(f"embedding {len(missing)} of {len(texts)} passages of {corpus.name}")
@@ -125,10 +134,10 @@ class Indexer:
         report = parse_json(made["stdout"].strip().split(b"\n")[-1], "report of the sidecar's build")
         if not isinstance(report, dict) or report.get("points") != len(vectors):
             raise EvidenceError(f"the index does not hold {len(vectors)} points", document=corpus.name)
-        pin = IndexPin(
-            logical_sha256=str(report["logical_digest"]), archive_sha256=sha256_digest(archive), points=len(vectors)
+        logical = parse_digest(str(report.get("logical_digest")))
+        return Index(
+            archive, IndexPin(logical_sha256=logical, archive_sha256=sha256_digest(archive), points=len(vectors))
         )
-        return Index(archive, pin)
 
     def _run(self, role: str, image: str, command: tuple[str, ...], files: Mapping[str, bytes]) -> dict[str, bytes]:
         """The files that `command` left in `/work`, and its standard output as `stdout`."""
@@ -174,11 +183,25 @@ def embedded_text(passage: Passage) -> str:
     return f"{passage.title}\n{passage.text}"
 
 
+def _kept(archive: bytes | None, pin: bytes | None) -> Index | None:
+    """An index of the cache, unless it or its pin is damaged."""
+    if archive is None or pin is None:
+        return None
+    try:
+        found = validated(IndexPin, parse_json(pin, "pin.json"), "pin.json", EvidenceError)
+    except EvidenceError:
+        return None
+    return Index(archive, found) if found.archive_sha256 == sha256_digest(archive) else None
+
+
 def _vector(line: Json) -> bytes:
     text = line.get("vector") if isinstance(line, dict) else None
-    data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
-    if len(data) != 4 * DIMENSION:
-        raise EvidenceError(f"a vector has {len(data)} bytes, not {4 * DIMENSION}", document="vectors.jsonl")
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError as error:
+        raise EvidenceError(f"a vector is not base64: {error}", document="vectors.jsonl") from error
+    if len(data) != _VECTOR_BYTES:
+        raise EvidenceError(f"a vector has {len(data)} bytes, not {_VECTOR_BYTES}", document="vectors.jsonl")
     return data
 
 

@@ -5,7 +5,6 @@ Knows files and shapes; not the engine, nor what anything costs.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel
 
 from runner.core.canonical import parse_json, sha256_digest
 from runner.core.corpus import CorpusFile, CorpusLock
-from runner.core.documents import validated
+from runner.core.declared import salvage_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.launch import is_reserved_variable
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 _PROMPT_LIMIT_BYTES = 65536
 _DEFAULT_IMAGE = "trial"
+# What is wrong in these has nothing to do with the rest of a study.
+_OPTIONAL_TABLES = frozenset({"limits", "schedule"})
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -35,6 +36,10 @@ M = TypeVar("M", bound=BaseModel)
 class LoadedStudy:
     """A study, what it was read from, and where its corpora are declared."""
 
+    document: str
+    """Path of the study file."""
+    labels_document: str
+    """Path of the labels file; "" for a study without labels."""
     study: ResolvedStudy
     labels: ResolvedLabels | None
     corpora: Mapping[str, CorpusSource]
@@ -42,6 +47,18 @@ class LoadedStudy:
     """Folder of each corpus file."""
     raw: Mapping[str, bytes]
     """Bytes of every file read, by its path as the study names it."""
+
+
+@dataclass(frozen=True)
+class ReadStudy:
+    """What could be read of a study, and everything that is wrong with it."""
+
+    loaded: LoadedStudy | None
+    """None where it is too damaged to go on with."""
+    corpora: Mapping[str, CorpusSource]
+    """The corpora that could be read; there may be some where the study itself could not."""
+    folders: Mapping[str, Path]
+    problems: tuple[Problem, ...]
 
 
 @dataclass
@@ -52,6 +69,8 @@ class _Reading:
     root: Path
     raw: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Task -> document and key of its prompt."""
 
     def complain(self, message: str, document: str, key: str = "", hint: str = "") -> None:
         self.problems.append(Problem(message, document, key, hint))
@@ -78,18 +97,9 @@ class _Reading:
             return ""
 
     def toml_of(self, model: type[M], data: bytes, document: str) -> M | None:
-        try:
-            value = tomllib.loads(data.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            self.complain(f"not TOML: {error}", document)
-            return None
-        try:
-            return validated(model, value, document, StudyError)
-        except StudyError as error:
-            self.problems += error.problems
-        except TypeError as error:
-            self.complain(f"a value is of a type that no key takes: {error}", document)
-        return None
+        found, problems = salvage_declared(model, data, document, _OPTIONAL_TABLES)
+        self.problems += problems
+        return found
 
     def _shown(self, path: Path) -> str:
         try:
@@ -104,27 +114,46 @@ def load_study(path: Path, files: Files) -> LoadedStudy:
     Raises:
         StudyError: with every problem of the study, its task files, labels and corpus files.
     """
+    read = read_study(path, files)
+    if read.loaded is None or read.problems:
+        raise StudyError.of(read.problems)
+    return read.loaded
+
+
+def read_study(path: Path, files: Files) -> ReadStudy:
+    """The study at `path`, with every file that it names, and everything that is wrong with them."""
     reading = _Reading(files, path.parent)
     document = str(path)
     data = files.read(path)
     if data is None:
-        raise StudyError("there is no such study", document=document)
+        return ReadStudy(None, {}, {}, (Problem("there is no such study", document),))
     reading.raw[path.name] = data
     declared = reading.toml_of(StudyFile, data, document)
     if declared is None:
-        raise StudyError.of(reading.problems)
+        return ReadStudy(None, {}, {}, tuple(reading.problems))
+    corpora = _corpora(reading, declared, document)
+    folders = {name: (path.parent / declared.corpora[name]).parent for name in corpora}
+    loaded = _loaded(reading, declared, document, corpora, folders)
+    return ReadStudy(loaded, corpora, folders, tuple(reading.problems))
+
+
+def _loaded(
+    reading: _Reading,
+    declared: StudyFile,
+    document: str,
+    corpora: Mapping[str, CorpusSource],
+    folders: Mapping[str, Path],
+) -> LoadedStudy:
+    labels_document = str(reading.root / declared.labels) if declared.labels else ""
     tasks = _tasks(reading, declared, document)
     labels = _labels(reading, declared, document)
-    corpora = _corpora(reading, declared, document)
     _check_names(reading, declared, document)
     _check_references(reading, declared, tasks, document)
-    _check_labels(reading, tasks, labels, declared.labels or "")
-    resolved_arms = _arms(reading, declared, document)
+    _check_labels(reading, tasks, labels, labels_document)
+    arms = _arms(reading, declared, document)
     instructions = ""
     if isinstance(declared.client, ClaudeCodeClient):
-        instructions = reading.text_of(declared.client.instructions, path.parent, document, "client.instructions")
-    if reading.problems:
-        raise StudyError.of(reading.problems)
+        instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
     study = ResolvedStudy(
         name=declared.name,
         description=declared.description,
@@ -136,15 +165,17 @@ def load_study(path: Path, files: Files) -> LoadedStudy:
         model=declared.model,
         limits=declared.limits,
         schedule=declared.schedule,
-        arms=resolved_arms,
+        arms=arms,
         tasks=tuple(tasks.values()),
         corpora={name: source.lock for name, source in sorted(corpora.items())},
     )
     return LoadedStudy(
+        document=document,
+        labels_document=labels_document,
         study=study,
         labels=ResolvedLabels(labels=labels) if declared.labels else None,
         corpora=corpora,
-        folders={name: (path.parent / declared.corpora[name]).parent for name in corpora},
+        folders=folders,
         raw=reading.raw,
     )
 
@@ -163,6 +194,7 @@ def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, R
             key = f"tasks[{index}]"
             if task.id in found:
                 reading.complain(f"the id {task.id!r} is taken", place, f"{key}.id")
+            reading.places[task.id] = (place, f"{key}.{'prompt' if task.prompt is not None else 'prompt_file'}")
             found[task.id] = ResolvedTask(
                 id=task.id,
                 corpus=task.corpus,
@@ -233,6 +265,7 @@ def _corpus_lock(reading: _Reading, corpus: Path, place: str) -> CorpusLock | No
 def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
     for key, names in (
         ("arms", [arm.name for arm in declared.arms]),
+        ("client.tools", list(declared.client.tools) if isinstance(declared.client, ClaudeCodeClient) else []),
         *((f"arms.{arm.name}.mcp_servers", [server.name for server in arm.mcp_servers]) for arm in declared.arms),
         *(
             (f"arms.{arm.name}.mcp_servers.{server.name}.tools", list(server.tools))
@@ -288,7 +321,9 @@ def _check_labels(reading: _Reading, tasks: Mapping[str, ResolvedTask], labels: 
     for task in tasks.values():
         for secret in (task.id, *secrets):
             if secret in task.prompt:
-                reading.complain(f"the prompt holds {secret!r}, which belongs to a label or an id", "tasks", task.id)
+                reading.complain(
+                    f"the prompt holds {secret!r}, which belongs to a label or an id", *reading.places[task.id]
+                )
 
 
 def _label_faults(label: Label, taken: Collection[str]) -> Iterator[tuple[str, str]]:
