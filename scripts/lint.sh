@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lint, types, import contracts and shell syntax. Behind `make lint`.
+# Format, lint, types, import contracts and shell syntax: all of them, also when one fails. Behind `make lint`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/steps.sh
@@ -9,9 +9,9 @@ shell_syntax() {
     for file in scripts/*.sh .ci/run; do bash -n "$file"; done
 }
 
-step "format" .venv/bin/python -m ruff format --check --quiet .
-step "lint" .venv/bin/python -m ruff check --quiet .
-step "types" .venv/bin/python -m mypy
-step "import contracts" .venv/bin/lint-imports --no-logo
-step "shell syntax" shell_syntax
-step_times_table
+attempt "format" .venv/bin/python -m ruff format --check --quiet .
+attempt "lint" .venv/bin/python -m ruff check --quiet .
+attempt "types" .venv/bin/python -m mypy
+attempt "import contracts" .venv/bin/lint-imports --no-logo
+attempt "shell syntax" shell_syntax
+end_of_attempts

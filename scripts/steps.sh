@@ -4,19 +4,39 @@
 step_names=()
 step_times=()
 
+step_failures=()
+
 # The command has ended well and its time is kept; when it fails, the times so far are printed and the script ends as it did.
 step() { # step NAME COMMAND...
+    local status=0
+    timed "$@" || status=$?
+    if [ "$status" -ne 0 ]; then
+        step_times_table
+        printf 'failed: %s (exit %d)\n' "$1" "$status" >&2
+        exit "$status"
+    fi
+}
+
+# The command has ended and its time is kept; a failure is remembered for `end_of_attempts`.
+attempt() { # attempt NAME COMMAND...
+    timed "$@" || step_failures+=("$1")
+}
+
+end_of_attempts() {
+    step_times_table
+    if [ "${#step_failures[@]}" -eq 0 ]; then return; fi
+    printf 'failed: %s\n' "${step_failures[@]}" >&2
+    exit 1
+}
+
+timed() {
     local name=$1 started=$EPOCHREALTIME status=0
     shift
     printf '\n== %s\n' "$name" >&2
     "$@" || status=$?
     step_names+=("$name")
     step_times+=($(((${EPOCHREALTIME//[.,]/} - ${started//[.,]/}) / 1000)))
-    if [ "$status" -ne 0 ]; then
-        step_times_table
-        printf 'failed: %s (exit %d)\n' "$name" "$status" >&2
-        exit "$status"
-    fi
+    return "$status"
 }
 
 step_times_table() {

@@ -16,14 +16,22 @@ STUB = '#!/bin/sh\necho "${0##*/} $*" >>calls\nif [ "$*" = "${FAIL:-nothing}" ];
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout whose set-up and programs only write down that they were called."""
-    for script in ("bench.sh", "test.sh", "steps.sh"):
+    for script in ("bench.sh", "test.sh", "lint.sh", "steps.sh"):
         (tmp_path / "scripts").mkdir(exist_ok=True)
         shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts")
-    for name in ("scripts/setup.sh", "scripts/engine.sh", ".venv/bin/pairbench", ".venv/bin/python"):
+    for name in (
+        "scripts/setup.sh",
+        "scripts/engine.sh",
+        ".venv/bin/pairbench",
+        ".venv/bin/python",
+        ".venv/bin/lint-imports",
+    ):
         program = tmp_path / name
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(STUB, encoding="utf-8")
         program.chmod(0o755)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "run").write_text("true\n", encoding="utf-8")
     return tmp_path
 
 
@@ -84,3 +92,12 @@ def test_failing_tests_fail(checkout: Path) -> None:
     code, _, said = call(checkout, "test.sh", FAIL=calls[-1].removeprefix("python "))
     assert code == 4
     assert "failed: tests (exit 4)" in said
+
+
+def test_lint_says_everything_that_is_wrong_at_once(checkout: Path) -> None:
+    """A failure of one check doesn't hide those of the others."""
+    code, calls, said = call(checkout, "lint.sh", FAIL="-m mypy")
+    assert code == 1
+    assert calls[-1] == "lint-imports --no-logo"
+    assert said.splitlines()[-1] == "failed: types"
+    assert call(checkout, "lint.sh")[0] == 0
