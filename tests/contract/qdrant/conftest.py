@@ -127,14 +127,12 @@ def _container(request: pytest.FixtureRequest) -> Iterator[QdrantClient]:
             read_only=True,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
-            tmpfs={"/qdrant/storage": "size=256m,uid=10003,gid=10003,mode=0700"},
         )
+        .with_tmpfs_mount("/qdrant/storage", "size=256m,uid=10003,gid=10003,mode=0700")
     )
     with container:
-        process = container.get_wrapped_container()
-        for line in process.logs(stream=True, follow=True):
-            if b'"ready"' in line:
-                break
+        with closing(container.get_wrapped_container().logs(stream=True, follow=True)) as log:
+            assert any(b'"event":"ready"' in line for line in log)
         url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(PORT)}"
         with closing(QdrantClient(url=url)) as client:
             yield client

@@ -46,10 +46,9 @@ def scores(
 
 def upload(client: QdrantClient, name: str, distance: models.Distance, vectors: NDArray[np.float32]) -> None:
     client.create_collection(name, vectors_config=models.VectorParams(size=DIMENSION, distance=distance))
-    points = [
-        models.PointStruct(id=n, vector=vector.tolist(), payload={"third": n % 3}) for n, vector in enumerate(vectors)
-    ]
-    client.upload_points(name, points, batch_size=200, wait=True)
+    numbers = range(len(vectors))
+    payloads: list[models.Payload] = [{"third": n % 3} for n in numbers]
+    client.upsert(name, models.Batch(ids=list(numbers), vectors=vectors.tolist(), payloads=payloads))
 
 
 @pytest.mark.parametrize("distance", list(models.Distance))
