@@ -140,6 +140,12 @@ def place_of(loc: Sequence[int | str], value: object) -> tuple[int | str, ...]:
     return tuple(place)
 
 
+def _length_at(place: Sequence[int | str], value: object) -> int:
+    for part in place:
+        value = value[part] if isinstance(value, dict | list) else None  # type: ignore[index]  # `place_of` led there
+    return len(value) if isinstance(value, dict | list) else 0
+
+
 def _as_json(value: object) -> bytes:
     return json.dumps(value, default=_no_text).encode("utf-8")
 
@@ -150,8 +156,11 @@ def _no_text(value: object) -> Json:
 
 
 def _problems(invalid: ValidationError, document: str, value: object) -> Iterable[Problem]:
-    for item in invalid.errors(include_url=False, include_context=False):
+    for item in invalid.errors(include_url=False):
         place = place_of(item["loc"], value)
+        if item["type"] == "too_short" and _length_at(place, value) >= item.get("ctx", {}).get("min_length", 0):
+            # Items that are wrong don't count, so a list of them is called too short as well.
+            continue
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
         yield Problem(_plain(item["type"], item["msg"]), document, key)
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.core import layout
-from runner.core.ledger import read_ledger
-from runner.core.outcomes import Outcome
 from runner.core.owner import RUN
-from runner.core.quantities import Measured
 from runner.pipeline.concluding import conclude, read_summary, verify_run, write_report
 from runner.pipeline.executing import run_study
-from runner.pipeline.folder import find_run, read_run
+from runner.pipeline.folder import find_run
 from runner.pipeline.status import run_status
 from tests.fakes.pods import asking_client
 from tests.fakes.surroundings import CLAUDE_STUDY, RUNS
