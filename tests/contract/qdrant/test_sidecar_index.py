@@ -300,6 +300,27 @@ def test_unpacking_into_a_used_directory_is_refused(archive: Path, tmp_path: Pat
     assert os.listdir(tmp_path / "used") == ["mine"]
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
+def test_cut_archive_leaves_nothing(archive: Path, tmp_path: Path, share: float) -> None:
+    """An archive that ends early is refused by name, and nothing half laid out stays behind."""
+    cut = tmp_path / "cut.tar"
+    content = archive.read_bytes()
+    cut.write_bytes(content[: int(len(content) * share)])
+    done = command("unpack", "--archive", cut, "--into", tmp_path / "index")
+    assert (done.returncode, done.stderr) == (2, f"sidecar unpack: {cut}: the archive is cut short\n")
+    assert os.listdir(tmp_path / "index") == []
+
+
+def test_archive_of_something_else_leaves_nothing(tmp_path: Path) -> None:
+    """A tar that holds no index is refused, and nothing of it stays behind."""
+    with tarfile.open(tmp_path / "other.tar", "w") as opened:
+        opened.add(MAIN, "main.py")
+    done = command("unpack", "--archive", tmp_path / "other.tar", "--into", tmp_path / "index")
+    assert done.returncode == 2
+    assert "isn't a file or directory of ours" in done.stderr
+    assert os.listdir(tmp_path / "index") == []
+
+
 def test_commands_explain_themselves() -> None:
     """Each command lists its options; no command is wrong usage."""
     for name, option in (("serve", "--storage"), ("build", "--points"), ("unpack", "--archive")):
