@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from pathlib import Path
 
-    from gateway.exchange import Request
+    from gateway.exchange import Exchange
 
 __all__ = ["start"]
 
@@ -206,7 +206,7 @@ class ChosenUpstream:
     def __init__(self, body: Callable[[], AsyncGenerator[bytes, None]]) -> None:
         self.body = body
 
-    async def answer(self, request: Request, seq: int, take_model_request: Callable[[], None]) -> Answer:  # noqa: ARG002
+    async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:  # noqa: ARG002
         take_model_request()
         seen = Observation("m", "m", None, True, UsageUnavailable("none"))
         return Answer(200, (("content-type", "text/event-stream"),), self.body(), 10_000_000, lambda: seen)
@@ -323,10 +323,10 @@ def test_a_fault_of_the_gateway_is_an_answer_and_is_recorded(tmp_path: Path) -> 
     """A programming error in an upstream is a visible `gateway_fault`; the next request is served."""
 
     class Faulty(ChosenUpstream):
-        async def answer(self, request: Request, seq: int, take_model_request: Callable[[], None]) -> Answer:
-            if seq == 1:
+        async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:
+            if exchange.seq == 1:
                 raise ZeroDivisionError
-            return await super().answer(request, seq, take_model_request)
+            return await super().answer(exchange, take_model_request)
 
     async def body() -> AsyncGenerator[bytes, None]:
         yield b"fine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.config import Token
+
+
+# Later requests beyond so many different ones aren't recognized when they come again: a flood fills no memory.
+REMEMBERED_REQUESTS = 65536
 
 
 def offered_tokens(request: Request) -> list[bytes]:
@@ -34,7 +39,7 @@ class Admission:
         self._tokens = tokens
         self._request_limit = request_limit
         self._model_requests = 0
-        self._first_seq: dict[tuple[str, str, str], int] = {}
+        self._sent: dict[bytes, tuple[int, int]] = {}
 
     def owner(self, request: Request) -> Owner:
         """Whose token the request carries; every comparison is made, and in constant time."""
@@ -47,12 +52,22 @@ class Admission:
         return found
 
     def note(self, exchange: Exchange) -> None:
-        """The exchange knows its owner and of which earlier exchange it is a re-send."""
+        """The exchange knows its owner, and of which earlier exchange it is a re-send."""
+        if exchange.noted:
+            return
+        exchange.noted = True
         exchange.owner = self.owner(exchange.request)
-        if exchange.request.body:
-            key = (exchange.request.method, exchange.request.target, digest(exchange.request.body))
-            first = self._first_seq.setdefault(key, exchange.seq)
-            exchange.resend_of = first if first != exchange.seq else None
+        request = exchange.request
+        if not request.body:
+            return
+        key = hashlib.sha256(f"{request.method} {request.target} {digest(request.body)}".encode()).digest()
+        if key not in self._sent:
+            if len(self._sent) < REMEMBERED_REQUESTS:
+                self._sent[key] = (exchange.seq, 0)
+            return
+        first, resends = self._sent[key]
+        exchange.resend_of, exchange.resends = first, resends + 1
+        self._sent[key] = (first, resends + 1)
 
     def require_owner(self, exchange: Exchange) -> None:
         """Returns when the request carried a known token.

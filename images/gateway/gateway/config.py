@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gateway.script.reading import read_script
+
+if TYPE_CHECKING:
+    from gateway.script.rules import Script
 
 FORMAT = "pairbench/gateway-config"
 VERSION = 1
 MODES = ("scripted",)
-POLICIES = (("plain-agent", 1),)
+POLICIES = (("plain-agent", 1), ("script", 1))
 OWNERS = ("client", "memory")
 KEYS = (
     "format",
@@ -23,6 +28,8 @@ KEYS = (
     "record_limit_bytes",
     "request_limit",
 )
+# Only the policy of that name has one.
+SCRIPT = "script"
 # A path of a Unix socket has 107 bytes and a terminating zero (unix(7)).
 SOCKET_PATH_LIMIT_BYTES = 107
 
@@ -58,6 +65,7 @@ class Config:
     seed: str
     record_limit_bytes: int
     request_limit: int
+    script: Script | None
 
 
 def parse_config(text: str) -> Config:
@@ -68,11 +76,14 @@ def parse_config(text: str) -> Config:
     """
     try:
         document = json.loads(text)
+        # Text that isn't Unicode can't be sent, nor written down.
+        json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ConfigError([f"not JSON: {error}"]) from error
     if not isinstance(document, dict):
         raise ConfigError(["not a JSON object"])
     problems = _problems(document)
+    script = _script(document, problems)
     if problems:
         raise ConfigError(problems)
     return Config(
@@ -85,12 +96,13 @@ def parse_config(text: str) -> Config:
         seed=document["seed"],
         record_limit_bytes=document["record_limit_bytes"],
         request_limit=document["request_limit"],
+        script=script,
     )
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
     found = [f"missing key {key}" for key in KEYS if key not in document]
-    found += [f"unknown key {key}" for key in document if key not in KEYS]
+    found += [f"unknown key {key}" for key in document if key not in {*KEYS, SCRIPT}]
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         found.append(f"format and version must be {FORMAT} {VERSION}")
     checks = {
@@ -107,6 +119,16 @@ def _problems(document: dict[str, Any]) -> list[str]:
         if key in document:
             found += [f"{key} {problem}" for problem in check(document[key])]
     return found
+
+
+def _script(document: dict[str, Any], problems: list[str]) -> Script | None:
+    """The script of a policy that plays one; what is wrong with it is in `problems`."""
+    policy, script = document.get("policy"), document.get(SCRIPT)
+    wanted = isinstance(policy, dict) and policy.get("name") == SCRIPT
+    if wanted != (script is not None):
+        problems.append("script must be there for the policy of that name, and for no other")
+        return None
+    return read_script(script, problems) if wanted else None
 
 
 def _mode_problems(mode: object) -> list[str]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import struct
 from dataclasses import dataclass
+from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING
 
 import h11
 
 from gateway.evidence import EvidenceError
-from gateway.exchange import Request
+from gateway.exchange import BrokenOffError, Request
 from gateway.provider_errors import RefusedError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ HEAD_LIMIT_BYTES = 65536
 # What is read and thrown away after an early refusal, so that the client reads the refusal instead of a reset.
 LINGER_BYTES = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
+# So much of a client's next requests is taken while it waits for an answer.
+AHEAD_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Connection:
                 self._http.start_next_cycle()
         except (ClientGoneError, ConnectionError, EvidenceError, h11.LocalProtocolError):
             self._writer.transport.abort()
+        except BrokenOffError as error:
+            await self._break_off(reset=error.reset)
         finally:
             self._writer.close()
 
@@ -130,7 +136,10 @@ class Connection:
         except TimeoutError:
             problem = RefusedError(408, "bad_request", "The body of the request did not arrive.")
         exchange.request = Request(head.method, head.target, head.headers, bytes(received))
-        return self._gateway.refuse(exchange, problem) if problem else await self._gateway.answer(exchange)
+        if problem:
+            return self._gateway.refuse(exchange, problem)
+        async with self._listening():
+            return await self._gateway.answer(exchange)
 
     async def _head(self) -> Request | RefusedError | None:
         """The next request's head, what is wrong with it, or None when no more comes."""
@@ -200,16 +209,17 @@ class Connection:
             if isinstance(answer.body, bytes):
                 last = self._whole(exchange, answer, answer.body)
             else:
-                last = await self._stream(exchange, answer, answer.body)
+                async with self._listening():
+                    last = await self._pieces(exchange, answer, answer.body)
             finished = True
         finally:
             # Also when the client is gone, or this task is cancelled because the gateway ends.
-            exchange.cut = not finished
             if exchange.first_byte_ns is None:
                 exchange.status = None
             else:
                 exchange.last_byte_ns = self._gateway.now_ns()
             exchange.observation = answer.observe()
+            exchange.cut = not finished or exchange.observation.broken_off
             self._gateway.record(exchange)
         self._write(last)
         await self._drain()
@@ -222,24 +232,85 @@ class Connection:
         exchange.first_byte_ns = self._gateway.now_ns()
         return data + (self._http.send(h11.EndOfMessage()) or b"")
 
-    async def _stream(self, exchange: Exchange, answer: Answer, body: AsyncGenerator[bytes, None]) -> bytes:
-        pending = self._head_of(answer, ("transfer-encoding", "chunked"))
+    async def _pieces(self, exchange: Exchange, answer: Answer, body: AsyncGenerator[bytes, None]) -> bytes:
+        """All but the returned bytes were sent; an empty piece sends what waits."""
+        whole = answer.length_bytes is not None
+        framing = ("content-length", str(answer.length_bytes)) if whole else ("transfer-encoding", "chunked")
+        waiting = b"" if answer.status is None else self._head_of(answer, framing)
         # Closed at once when the client goes away, so that nobody upstream goes on for nothing.
         async with contextlib.aclosing(body):
-            async for chunk in body:
+            async for piece in body:
                 self._require_client(exchange)
-                self._write(pending + (self._http.send(h11.Data(data=chunk)) or b""))
-                pending = b""
+                sent = b"" if exchange.request.method == "HEAD" else piece
+                framed = sent if answer.status is None else self._http.send(h11.Data(data=sent)) or b""
                 exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
-                exchange.response += chunk
+                exchange.response += sent
+                if whole and sent:
+                    # It may be the last one, whose end is sent when the exchange is recorded.
+                    self._write(waiting)
+                    waiting = framed
+                else:
+                    self._write(waiting + framed)
+                    waiting = b""
                 await self._drain()
-        return pending + (self._http.send(h11.EndOfMessage()) or b"")
+        if answer.status is None:
+            return waiting
+        return waiting + (self._http.send(h11.EndOfMessage()) or b"")
 
     def _head_of(self, answer: Answer, framing: tuple[str, str]) -> bytes:
         headers = [*answer.headers, framing]
         if self._http.their_state is not h11.DONE:
             headers.append(("connection", "close"))
-        return self._http.send(h11.Response(status_code=answer.status, headers=headers)) or b""
+        return self._http.send(h11.Response(status_code=answer.status or 0, headers=headers)) or b""
+
+    @contextlib.asynccontextmanager
+    async def _listening(self) -> AsyncGenerator[None, None]:
+        """What is done inside ends as soon as the client goes away, however long it would have waited.
+
+        Raises:
+            ClientGoneError: then.
+        """
+        task = asyncio.current_task()
+        gone = False
+
+        async def watch() -> None:
+            nonlocal gone
+            try:
+                while len(self._http.trailing_data[0]) < AHEAD_BYTES:
+                    data = await self._reader.read(READ_BYTES)
+                    if not data:
+                        break
+                    self._http.receive_data(data)
+                else:
+                    # It sends more than anyone has asked for: its end shows when it is written to.
+                    return
+            except ConnectionError:
+                pass
+            gone = True
+            if task is not None:
+                task.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            try:
+                yield
+            finally:
+                watcher.cancel()
+                await asyncio.wait({watcher})
+        except asyncio.CancelledError:
+            if gone and task is not None and task.uncancel() == 0:
+                raise ClientGoneError from None
+            raise
+
+    async def _break_off(self, *, reset: bool) -> None:
+        """All that was sent is out, and the connection ended where no end was due."""
+        self._writer.transport.set_write_buffer_limits(0)
+        await self._drain()
+        if reset:
+            # Closing with nothing to linger for is a reset; a Unix socket has none, and its peer sees an early end.
+            socket = self._writer.get_extra_info("socket")
+            socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+            self._writer.transport.abort()
 
     def _require_client(self, exchange: Exchange) -> None:
         """Returns while the client listens; one whose own request broke off is still told why."""

@@ -13,7 +13,9 @@ FORMAT = "pairbench/exchange"
 VERSION = 1
 
 Owner = Literal["client", "memory", "unknown"]
-Refusal = Literal["unauthorized", "request_limit", "record_limit", "bad_request", "not_served", "gateway_fault"]
+Refusal = Literal[
+    "unauthorized", "request_limit", "record_limit", "bad_request", "not_served", "no_rule", "gateway_fault"
+]
 
 
 @dataclass(frozen=True)
@@ -61,30 +63,46 @@ class UsageUnavailable:
         return {"unavailable": self.reason}
 
 
+class BrokenOffError(Exception):
+    """The model's side ended an answer before its end; the client is to notice it in the same way."""
+
+    def __init__(self, *, reset: bool) -> None:
+        super().__init__("reset" if reset else "closed")
+        self.reset = reset
+
+
 @dataclass(frozen=True)
 class Observation:
-    """What an upstream's answer says about itself."""
+    """What an upstream's answer says about itself; `broken_off`: it never came to its end."""
 
     model_asked: str | None
     model_resolved: str | None
     stop_reason: str | None
     streamed: bool
     usage: Usage | UsageUnavailable
+    broken_off: bool = False
+
+
+def unanswered(model_asked: str | None) -> Observation:
+    """What there is to say of a request that got no answer."""
+    return Observation(model_asked, None, None, streamed=False, usage=UsageUnavailable("no answer was made"))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back to the client: a whole body, or a stream with a known upper bound.
+    """What goes back to the client: a whole body, or pieces with a known upper bound.
 
-    `observe` is asked when the body has ended, however it ended.
+    A `status` of None means that the pieces are no HTTP and go out as they are. `length_bytes` is the declared length
+    of a body that comes in pieces, None for a stream. `observe` is asked when the body has ended, however it ended.
     """
 
-    status: int
+    status: int | None
     headers: tuple[tuple[str, str], ...]
     body: bytes | AsyncGenerator[bytes, None]
     body_limit_bytes: int
     observe: Callable[[], Observation]
     refused: Refusal | None = None
+    length_bytes: int | None = None
 
 
 @dataclass
@@ -96,6 +114,8 @@ class Exchange:
     request: Request
     owner: Owner = "unknown"
     resend_of: int | None = None
+    resends: int = 0
+    noted: bool = False
     status: int | None = None
     refused: Refusal | None = None
     observation: Observation | None = None
@@ -119,7 +139,7 @@ def retry_count(request: Request) -> int | None:
 
 def exchange_document(exchange: Exchange) -> dict[str, object]:
     """The exchange as `exchanges.jsonl` holds it."""
-    seen = exchange.observation or Observation(None, None, None, False, UsageUnavailable("no answer was made"))
+    seen = exchange.observation or unanswered(None)
     return {
         "format": FORMAT,
         "version": VERSION,

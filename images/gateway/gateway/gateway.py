@@ -8,7 +8,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Protocol
 
-from gateway.exchange import Answer, Exchange, Request
+from gateway.exchange import Answer, BrokenOffError, Exchange, Request, unanswered
 from gateway.identifiers import identifier
 from gateway.messages_request import model_asked
 from gateway.provider_errors import LIMIT_STATUS, RefusedError, refusal_answer
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 class Upstream(Protocol):
     """What stands behind the gateway: a provider, a cassette, or a policy that plays the model."""
 
-    async def answer(self, request: Request, seq: int, take_model_request: Callable[[], None]) -> Answer:
+    async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:
         """The answer to a request with a known token.
 
         `take_model_request` is called once before anything is spent, and refuses.
 
         Raises:
             RefusedError: when the gateway has to answer in the model's place.
+            BrokenOffError: when the model's side ends before it answers.
         """
 
 
@@ -64,15 +65,21 @@ class Gateway:
         return Exchange(seq=self.exchanges, received_ns=self.now_ns(), request=request)
 
     async def answer(self, exchange: Exchange) -> Answer:
-        """What goes back for the whole request; a refusal, or a fault of ours, is an answer too."""
+        """What goes back for the whole request; a refusal, or a fault of ours, is an answer too.
+
+        Raises:
+            BrokenOffError: when the model's side ends before it answers.
+        """
         try:
             self._admission.note(exchange)
             self._admission.require_owner(exchange)
             self._require_room(exchange, 0)
-            answer = await self._upstream.answer(exchange.request, exchange.seq, self._admission.take_model_request)
+            answer = await self._upstream.answer(exchange, self._admission.take_model_request)
             self._require_room(exchange, answer.body_limit_bytes)
         except RefusedError as error:
             return self.refuse(exchange, error)
+        except BrokenOffError:
+            raise
         except Exception:
             print(traceback.format_exc(), file=sys.stderr, flush=True)
             return self.refuse(exchange, RefusedError(500, "gateway_fault", "Pairbench's gateway failed."))
@@ -108,4 +115,6 @@ class Gateway:
             EvidenceError: when it can't be written; nobody may then be told the answer's end.
         """
         exchange.recorded = True
+        if exchange.observation is None:
+            exchange.observation = unanswered(model_asked(exchange.request.body))
         self._evidence.record(exchange, self._reserved.pop(exchange.seq, None))

@@ -68,7 +68,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str, tuple[str, int] | None]:
 async def serve(config: Config, evidence: Evidence, tcp: tuple[str, int] | None) -> int:
     """The exit code, after SIGTERM came and everything was recorded."""
     admission = Admission(config.tokens, config.request_limit)
-    gateway = Gateway(admission, ScriptedUpstream(config.seed), evidence, config.seed)
+    gateway = Gateway(admission, ScriptedUpstream(config.seed, config.script), evidence, config.seed)
     server = Server(gateway, WireLimits())
     signals = Signals()
     address = await server.listen(config.socket, tcp)

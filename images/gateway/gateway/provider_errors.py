@@ -19,11 +19,15 @@ ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
     402: "billing_error",
+    403: "permission_error",
     404: "not_found_error",
     408: "invalid_request_error",
     413: "request_too_large",
+    429: "rate_limit_error",
     431: "request_too_large",
     500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
 }
 
 
@@ -36,19 +40,23 @@ class RefusedError(Exception):
     message: str
 
 
+def error_type(status: int) -> str:
+    """The provider's type for a status; for one that it doesn't list, that of the nearest kind."""
+    return ERROR_TYPES.get(status) or ERROR_TYPES[400 if status < 500 else 500]
+
+
+def error_body(kind: str, message: str, request_id: str) -> bytes:
+    """The body of an error."""
+    return encoded({"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id})
+
+
 def refusal_answer(error: RefusedError, request_id: str, model_asked: str | None = None) -> Answer:
     """An answer that clients take for the provider's final word.
 
     `x-should-retry: false` is what the provider's SDKs obey before they look at the status: a refusal of ours doesn't
     change when it is asked again.
     """
-    body = encoded(
-        {
-            "type": "error",
-            "error": {"type": ERROR_TYPES[error.status], "message": error.message},
-            "request_id": request_id,
-        }
-    )
+    body = error_body(ERROR_TYPES[error.status], error.message, request_id)
     seen = Observation(model_asked, None, None, False, UsageUnavailable(f"refused: {error.refused}"))
     return Answer(
         status=error.status,

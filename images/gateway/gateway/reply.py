@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gateway.evidence import encoded
 from gateway.identifiers import identifier
@@ -18,28 +18,31 @@ INPUT_PIECE_CHARACTERS = 24
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole assistant message; tool calls carry their identifiers."""
+    """A whole assistant message; tool calls carry their identifiers, thoughts their signatures.
+
+    `shows_usage` says what of the usage is sent: all of it, nothing, or an object without any class.
+    """
 
     message_id: str
     model: str
     content: tuple[dict[str, Any], ...]
     stop_reason: str
     usage: Usage
+    shows_usage: Literal["full", "none", "empty"] = "full"
 
 
 def with_identifiers(content: tuple[dict[str, Any], ...], seed: str, seq: int) -> tuple[dict[str, Any], ...]:
-    """The content, each tool call of it named."""
-    return tuple(
-        {
-            "type": "tool_use",
-            "id": identifier("toolu", seed, seq, index),
-            "name": block["name"],
-            "input": block["input"],
-        }
-        if block["type"] == "tool_use"
-        else block
-        for index, block in enumerate(content)
-    )
+    """The content, each tool call of it named and each thought signed."""
+    return tuple(_identified(block, seed, seq, index) for index, block in enumerate(content))
+
+
+def _identified(block: dict[str, Any], seed: str, seq: int, index: int) -> dict[str, Any]:
+    if block["type"] == "tool_use":
+        name = identifier("toolu", seed, seq, index)
+        return {"type": "tool_use", "id": name, "name": block["name"], "input": block["input"]}
+    if block["type"] == "thinking":
+        return block | {"signature": identifier("sig", seed, seq, index)}
+    return block
 
 
 def usage_document(usage: Usage) -> dict[str, Any]:
@@ -68,8 +71,18 @@ def message_document(reply: Reply) -> dict[str, Any]:
         "content": list(reply.content),
         "stop_reason": reply.stop_reason,
         "stop_sequence": None,
-        "usage": usage_document(reply.usage),
+        **_shown(reply, usage_document(reply.usage)),
     }
+
+
+def _shown(reply: Reply, usage: dict[str, Any]) -> dict[str, Any]:
+    match reply.shows_usage:
+        case "full":
+            return {"usage": usage}
+        case "empty":
+            return {"usage": {}}
+        case "none":
+            return {}
 
 
 def event_stream(reply: Reply) -> list[bytes]:
@@ -77,24 +90,26 @@ def event_stream(reply: Reply) -> list[bytes]:
     started = message_document(reply) | {
         "content": [],
         "stop_reason": None,
-        "usage": usage_document(reply.usage) | {"output_tokens": 1},
+        **_shown(reply, usage_document(reply.usage) | {"output_tokens": 1}),
     }
-    events = [_event("message_start", message=started)]
+    events = [event("message_start", message=started)]
     for index, block in enumerate(reply.content):
         pieces, empty = _pieces(block)
-        events.append(_event("content_block_start", index=index, content_block=empty))
+        events.append(event("content_block_start", index=index, content_block=empty))
         if index == 0:
-            events.append(_event("ping"))
-        events += [_event("content_block_delta", index=index, delta=piece) for piece in pieces]
-        events.append(_event("content_block_stop", index=index))
+            events.append(event("ping"))
+        events += [event("content_block_delta", index=index, delta=piece) for piece in pieces]
+        events.append(event("content_block_stop", index=index))
     final = usage_document(reply.usage)
     del final["cache_creation"], final["service_tier"]
-    events.append(_event("message_delta", delta={"stop_reason": reply.stop_reason, "stop_sequence": None}, usage=final))
-    events.append(_event("message_stop"))
+    delta = {"stop_reason": reply.stop_reason, "stop_sequence": None}
+    events.append(event("message_delta", delta=delta, **_shown(reply, final)))
+    events.append(event("message_stop"))
     return events
 
 
-def _event(kind: str, **fields: object) -> bytes:
+def event(kind: str, **fields: object) -> bytes:
+    """One server-sent event."""
     return b"event: " + kind.encode() + b"\ndata: " + encoded({"type": kind, **fields}) + b"\n\n"
 
 
@@ -102,6 +117,11 @@ def _pieces(block: dict[str, Any]) -> tuple[list[dict[str, str]], dict[str, Any]
     if block["type"] == "text":
         texts = _cut(block["text"], TEXT_PIECE_CHARACTERS)
         return [{"type": "text_delta", "text": text} for text in texts], {"type": "text", "text": ""}
+    if block["type"] == "thinking":
+        texts = _cut(block["thinking"], TEXT_PIECE_CHARACTERS)
+        thoughts = [{"type": "thinking_delta", "thinking": text} for text in texts]
+        signed = {"type": "signature_delta", "signature": block["signature"]}
+        return [*thoughts, signed], {"type": "thinking", "thinking": "", "signature": ""}
     texts = ["", *_cut(encoded(block["input"]).decode(), INPUT_PIECE_CHARACTERS)]
     return [{"type": "input_json_delta", "partial_json": text} for text in texts], block | {"input": {}}
 

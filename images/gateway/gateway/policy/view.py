@@ -63,6 +63,15 @@ class View:
         return [step for step in self.steps if step.tool == tool]
 
 
+def last_human_text(request: MessagesRequest) -> str:
+    """The last text that a user's message holds besides reminders, "" when there is none."""
+    for role, blocks in reversed(request.messages):
+        texts = (without_reminders(block["text"]) for block in reversed(blocks) if block["type"] == "text")
+        if role == "user" and (found := next(filter(None, texts), "")):
+            return found[:RESULT_CHARACTERS]
+    return ""
+
+
 def without_reminders(text: str) -> str:
     """The text without the blocks that the client, not a human, put into it."""
     kept = []

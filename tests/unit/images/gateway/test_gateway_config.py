@@ -59,7 +59,7 @@ def test_all_problems_are_named_at_once() -> None:
         ({"tokens": {"client": "c", "memory": ""}}, "tokens must be printable ASCII text and not empty"),
         ({"tokens": {"client": "c", "memory": "ü"}}, "tokens must be printable ASCII text and not empty"),
         ({"tokens": {"client": "c", "memory": "c"}}, "tokens must differ from one another"),
-        ({"policy": {"name": "plain-agent", "version": 9}}, "policy must be one of: plain-agent 1"),
+        ({"policy": {"name": "plain-agent", "version": 9}}, "policy must be one of: plain-agent 1, script 1"),
         ({"policy": "plain-agent"}, "policy must have exactly the keys: name, version"),
         ({"record_limit_bytes": True}, "record_limit_bytes must be a positive integer"),
         ({"seed": 1}, "seed must be text"),

@@ -1,0 +1,1 @@
+"""A model's turns, as a study declares them."""
