@@ -10,6 +10,7 @@ from runner.clients.report import finding, short
 from runner.collect.classification import classify
 from runner.collect.documents import Documents, read_documents
 from runner.collect.timing import timing_of
+from runner.collect.trial_rules import was_out_of_memory
 from runner.collect.usage import exchange_findings, observed_usage, usage_findings
 from runner.collect.verdict import Case, Verdict
 from runner.core.canonical import sha256_digest
@@ -138,5 +139,9 @@ def _end_findings(documents: Documents) -> Iterator[Finding]:
             yield finding(FindingKind.PROCESSES_KILLED, f"{len(report.killed)} outlived the client: {names}")
         if report.stdout_truncated or report.stderr_truncated:
             yield finding(FindingKind.OUTPUT_TRUNCATED, "the client wrote more than was kept")
-    if not isinstance(engine, Unavailable) and engine.trial is not None and engine.trial.oom_killed:
+    if (
+        not isinstance(engine, Unavailable)
+        and not isinstance(report, Unavailable)
+        and was_out_of_memory(engine, report)
+    ):
         yield finding(FindingKind.OUT_OF_MEMORY, "the kernel killed a process of the trial at the memory limit")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runner.collect.verdict import Case
-    from runner.core.evidence import ExitReport
+    from runner.core.evidence import EngineFacts, ExitReport
 
 # A request that the gateway refused because a limit of the study was reached.
 _CAPS: Final = {"request_limit": Outcome.CAP_EXCEEDED, "record_limit": Outcome.OUTPUT_LIMIT}
@@ -74,14 +74,22 @@ def _unless_contaminated(case: Case, _report: ExitReport) -> Verdict | None:
 
 def _unless_out_of_memory(case: Case, report: ExitReport) -> Verdict | None:
     """A process of the trial met the memory limit: whichever it was, the client's work was cut into."""
-    trial = case.engine.trial
-    if trial is None or not trial.oom_killed or report.ended_by != "exit":
+    if report.ended_by != "exit" or not was_out_of_memory(case.engine, report):
         return None
     if report.signal == 9:
         return Verdict(Outcome.OUT_OF_MEMORY, "the kernel killed the client at the memory limit")
     return Verdict(
         Outcome.OUT_OF_MEMORY,
         f"the kernel killed a process of the trial at the memory limit; the client itself {_client_end(report)}",
+    )
+
+
+def _unless_out_of_room(_case: Case, report: ExitReport) -> Verdict | None:
+    """What the client could write to had no room left at its end: whatever it says, it wrote more than it may."""
+    if not report.full or report.ended_by != "exit":
+        return None
+    return Verdict(
+        Outcome.OUTPUT_LIMIT, f"no room was left in {' and '.join(report.full)}; the client {_client_end(report)}"
     )
 
 
@@ -119,6 +127,17 @@ def _as_the_limits_say(case: Case, report: ExitReport) -> Verdict | None:
                     _CAPS[exchange.refused], f"the gateway refused request {exchange.seq}: {exchange.refused}"
                 )
     return None
+
+
+def was_out_of_memory(engine: EngineFacts, report: ExitReport) -> bool:
+    """Whether the kernel killed a process of the trial at the memory limit.
+
+    The kernel's own count decides, and the engine's flag only where there is none: engines were seen to leave the flag
+    out for a killed client, and to set it for a container that ended well.
+    """
+    if report.oom_kills is not None:
+        return report.oom_kills > 0
+    return engine.trial is not None and engine.trial.oom_killed
 
 
 def as_the_client_says(case: Case, report: ExitReport) -> Verdict:
@@ -173,6 +192,7 @@ TRIAL_RULES: Final[tuple[Callable[[Case, ExitReport], Verdict | None], ...]] = (
     _unless_evidence_is_whole,
     _unless_contaminated,
     _unless_out_of_memory,
+    _unless_out_of_room,
     _unless_equipped,
     _as_the_limits_say,
 )

@@ -76,6 +76,10 @@ class ExitReport(Document):
     stderr_truncated: bool
     killed: tuple[KilledProcess, ...]
     reaped: Count
+    oom_kills: Count | None
+    """Processes that the kernel killed at the memory limit, by its own count; None: it couldn't be read."""
+    full: tuple[str, ...]
+    """Places of the client's that had no room left when it ended."""
     supervisor: Credentials
     client: Credentials | None
 

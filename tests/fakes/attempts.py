@@ -112,6 +112,8 @@ def exit_report(**changes: Any) -> dict[str, Any]:
         "stderr_truncated": False,
         "killed": [],
         "reaped": 0,
+        "oom_kills": 0,
+        "full": [],
         "supervisor": credentials(10001, cap_effective="00000000000000e0", cap_permitted="00000000000000e0"),
         "client": credentials(10002),
     } | changes

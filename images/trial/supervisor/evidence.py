@@ -43,6 +43,8 @@ class Exit(NamedTuple):
     stderr_truncated: bool
     killed: list[Killed]
     reaped: int
+    oom_kills: int | None
+    full: list[str]
     supervisor: Identity
     client: Identity | None
 

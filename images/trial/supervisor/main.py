@@ -43,6 +43,8 @@ def _never_started(detail: str, now_ns: int) -> evidence.Exit:
         stderr_truncated=False,
         killed=[],
         reaped=0,
+        oom_kills=None,
+        full=[],
         supervisor=privileges.identity(os.getpid()),
         client=None,
     )

@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from supervisor import privileges, processes, ready, spawn
+from supervisor import exhaustion, privileges, processes, ready, spawn
 from supervisor.evidence import Exit
 from supervisor.forward import Forwarder
 from supervisor.output import CappedStream
@@ -93,6 +93,8 @@ class Supervision:
         self._started_ns: int | None = None
         self._hard_end_ns: int | None = None
         self._client: privileges.Identity | None = None
+        self._oom_kills_before: int | None = None
+        self._full: list[str] = []
 
     def run(self, announce: Callable[[], None]) -> Exit:
         """The client and all its descendants are gone, and this is what happened; `announce` is called at its start."""
@@ -141,6 +143,7 @@ class Supervision:
         for name, limit in (("stdout.jsonl", wanted.stdout_limit_bytes), ("stderr.txt", wanted.stderr_limit_bytes)):
             self._streams[name] = CappedStream(os.path.join(self._folder.path, name), limit)
         out, err = self._streams.values()
+        self._oom_kills_before = exhaustion.oom_kills()
         before_ns = time.monotonic_ns()
         try:
             self._family.client_pid = spawn.start(wanted, out.write_fd, err.write_fd)
@@ -185,8 +188,11 @@ class Supervision:
         while not self._family.client_has_ended():
             self._turn(deadline_ns if self._hard_end_ns is None else self._hard_end_ns)
             if not self._family.client_has_ended() and self._judge(deadline_ns, time.monotonic_ns()):
-                self._end_all()
-                return
+                break
+        # Before anything is killed: files that were removed while a process holds them go with it.
+        self._full = exhaustion.full_places()
+        if not self._family.client_has_ended():
+            self._end_all()
 
     def _judge(self, deadline_ns: int, now_ns: int) -> bool:
         """Whether the hard end is due; the soft end has been begun if that was due."""
@@ -235,6 +241,10 @@ class Supervision:
             if stream.open:
                 self._details.append(f"{name}: somebody still holds the pipe")
 
+    def _oom_kills(self) -> int | None:
+        before, after = self._oom_kills_before, exhaustion.oom_kills()
+        return None if before is None or after is None else after - before
+
     def _report(self) -> Exit:
         family, end = self._family, self._family.client_end
         cause = self._cause or "exit"
@@ -266,6 +276,8 @@ class Supervision:
             stderr_truncated=err is not None and err.truncated,
             killed=family.killed,
             reaped=family.reaped,
+            oom_kills=self._oom_kills(),
+            full=self._full,
             supervisor=privileges.identity(os.getpid()),
             client=self._client,
         )

@@ -61,6 +61,8 @@ def exit_report() -> bytes:
             stderr_truncated=True,
             killed=[{"pid": 19, "comm": "python3", "uid": 10002}, {"pid": 27, "comm": 'sh\n"x', "uid": 10002}],
             reaped=3,
+            oom_kills=1,
+            full=["/tmp"],
             supervisor={
                 "uid": 10001,
                 "gid": 10001,

@@ -242,30 +242,61 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
     # Memory.
     (
         "the kernel killed the client",
-        GOOD.but(trial=OOM, **stream(init()), **end(exit_code=None, signal=9)),
+        GOOD.but(**stream(init()), **end(exit_code=None, signal=9, oom_kills=1)),
         "out_of_memory",
         "the kernel killed the client at the memory limit",
     ),
     (
         "the kernel killed something else",
-        GOOD.but(trial=OOM),
+        GOOD.but(**end(oom_kills=1)),
         "out_of_memory",
         "the kernel killed a process of the trial at the memory limit; the client itself ended with exit code 0",
+    ),
+    ("the engine's flag, and the kernel killed nothing", GOOD.but(trial=OOM), "completed", ""),
+    (
+        "the engine's flag, where the kernel's count can't be read",
+        GOOD.but(trial=OOM, **end(oom_kills=None)),
+        "out_of_memory",
+        "the kernel killed a process of the trial at the memory limit; the client itself ended with exit code 0",
+    ),
+    ("neither flag nor count", GOOD.but(**end(oom_kills=None)), "completed", ""),
+    (
+        "killed by somebody else",
+        GOOD.but(**stream(init()), **end(exit_code=None, signal=9)),
+        "client_error",
+        "the client ended with signal 9",
+    ),
+    # Room.
+    (
+        "a success with no room left",
+        GOOD.but(**end(full=["/home/agent"])),
+        "output_limit",
+        "no room was left in /home/agent; the client ended with exit code 0",
+    ),
+    (
+        "no room left anywhere, and then no memory",
+        GOOD.but(**end(full=["/home/agent", "/tmp"], oom_kills=2, exit_code=None, signal=9)),
+        "out_of_memory",
+        "the kernel killed the client at the memory limit",
+    ),
+    (
+        "no room left when the deadline passed",
+        GOOD.but(**end(full=["/tmp"], ended_by="deadline", exit_code=None, signal=15)),
+        "timeout",
+        "the deadline passed",
     ),
     (
         "the memory server died of memory before it connected",
         TREATED.but(
-            trial=container(
-                "trial", oom_killed=True, network_mode=TREATED.trial["network_mode"] if TREATED.trial else ""
-            ),
             **stream(init(servers={"fix": "failed"}), result()),
+            **end(oom_kills=1),
         ),
         "out_of_memory",
         "the kernel killed a process of the trial at the memory limit; the client itself ended with exit code 0",
     ),
     (
         "the deadline passed after a kill at the limit",
-        GOOD.but(trial=OOM, **end(ended_by="deadline")),
+        GOOD.but(**end(ended_by="deadline", oom_kills=1)),
         "timeout",
         "the deadline passed",
     ),

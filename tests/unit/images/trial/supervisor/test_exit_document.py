@@ -46,6 +46,8 @@ def report(**changes: Any) -> evidence.Exit:
         "stderr_truncated": False,
         "killed": [],
         "reaped": 0,
+        "oom_kills": 0,
+        "full": [],
         "supervisor": NOBODY,
         "client": None,
     }
