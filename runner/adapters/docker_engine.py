@@ -34,6 +34,7 @@ _CALL_TIMEOUT_S = 60
 _LOAD_TIMEOUT_S = 600
 _READY_LINE_BYTES = 65536
 _CHUNK_BYTES = 1 << 16
+_BYTES_A_FILE = 1024
 _NOT_FOUND = 404
 _CONFLICT = 409
 
@@ -112,7 +113,9 @@ class DockerEngine:
             for item in spec.mounts
         ]
         tmpfs = {
-            item.destination: f"rw,nosuid,nodev,size={item.size_bytes},uid={item.uid},gid={item.gid},mode={item.mode}"
+            # A file without content takes memory of the kernel's and no room: their number is bounded too.
+            item.destination: f"rw,nosuid,nodev,size={item.size_bytes},nr_inodes={item.size_bytes // _BYTES_A_FILE},"
+            f"uid={item.uid},gid={item.gid},mode={item.mode}"
             for item in spec.tmpfs
         }
         with _translated(f"create {spec.name}"):

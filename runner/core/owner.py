@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from runner.core.canonical import digest_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -42,6 +44,15 @@ class Owner:
             _PROCESS: str(self.process),
             _STARTED: self.started,
         }
+
+
+def volume_name(*parts: str) -> str:
+    """A name that `parts` decide and that says nothing of them.
+
+    A container reads the names of its volumes in `/proc/self/mountinfo`: they may not tell a client which study, arm or
+    attempt it is part of. Labels say it to people.
+    """
+    return f"pairbench-{digest_of(list(parts)).removeprefix('sha256:')[:32]}"
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner | None:

@@ -23,7 +23,7 @@ from runner.core.evidence import (
     EngineFacts,
     OutcomeHint,
 )
-from runner.core.owner import ATTEMPT, ROLE, TRIAL
+from runner.core.owner import ATTEMPT, ROLE, TRIAL, volume_name
 from runner.core.tars import TreeFile, tar_of
 from runner.ports.engine import ContainerSpec, Mount, Tmpfs, TmpfsVolume
 
@@ -75,7 +75,7 @@ class PodOrder:
     planned: PlannedTrial
     attempt: int
     prefix: str
-    """Begins the names of its containers and volumes."""
+    """Begins the names of its containers; no other attempt has the same."""
     labels: Mapping[str, str]
     images: PodImages
     launch: PodLaunch
@@ -199,7 +199,7 @@ class Pod:
         return {**self.order.labels, **own}
 
     def _volume(self, role: str) -> str:
-        return f"{self.order.prefix}-{role}"
+        return volume_name(self.order.prefix, role)
 
     def _make_volumes(self) -> None:
         pod = TmpfsVolume(self.order.limits.pod_bytes, GATEWAY_ID, SUPERVISOR_ID, "1770")

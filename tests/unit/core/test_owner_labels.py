@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.core.owner import RUN, Owner, owner_of
+from runner.core.owner import RUN, Owner, owner_of, volume_name
 
 OWNER = Owner("host", "boot-1", 4711, "98765")
 
