@@ -81,6 +81,7 @@ class Execution:
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pods: dict[int, Pod] = field(default_factory=dict)
+    _done: int = 0
     _embedders: threading.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +109,7 @@ class Execution:
                 raise
         for future in running:
             future.result()
-        return not self._draining.is_set()
+        return self._done == len(self.trials)
 
     def drain(self) -> None:
         """No further trial starts; the ones that run go on to their end."""
@@ -150,6 +151,8 @@ class Execution:
             finally:
                 disposals.append(side.submit(self._dispose, pod))
             if not verdict.retry or self._draining.is_set():
+                with self._lock:
+                    self._done += not verdict.retry and verdict.outcome is not Outcome.CANCELLED
                 return
             attempt, used = attempt + 1, used + 1
             pod = self._prepare(planned, attempt)
@@ -204,7 +207,11 @@ class Execution:
 
     def _dispose(self, pod: Pod) -> None:
         try:
-            pod.dispose()
+            try:
+                pod.dispose()
+            except EngineError:
+                # A busy engine refuses now and then; what it refuses twice is told.
+                pod.dispose()
         finally:
             with self._lock:
                 self._pods.pop(id(pod), None)
