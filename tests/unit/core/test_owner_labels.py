@@ -28,3 +28,11 @@ def test_a_process_without_a_number_is_nobody() -> None:
     """Labels can be written by anybody."""
     assert owner_of({**OWNER.labels("demo-1"), "pairbench.process": "x"}) is None
     assert owner_of({}) is None
+
+
+def test_the_name_of_a_volume_tells_nobody_what_it_belongs_to() -> None:
+    """A client reads the names of its mounts: they differ by every part, and hold none of them."""
+    name = volume_name("faults-clients-20261129t204408z-12-1", "pod")
+    assert name == "pairbench-bda211526476e546d344612d9544158f"
+    assert name != volume_name("faults-clients-20261129t204408z-12-1", "trial-in")
+    assert name != volume_name("faults-clients-20261129t204408z-12-2", "pod")
