@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import docker
 import docker.errors
+import hypothesis
 import pytest
 
 from runner.adapters.engine_address import fault_of, find_engine_address
@@ -35,6 +36,11 @@ ADDRESS: Final = pytest.StashKey[str]()
 FAULTS: Final = pytest.StashKey[dict[str, str]]()
 BEFORE: Final = pytest.StashKey[list[str]]()
 LEFT: Final = pytest.StashKey[list[str]]()
+
+
+# No test is timed: how fast examples come says how busy the machine is.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -135,7 +135,10 @@ def test_an_image_on_a_pulled_base_runs(
 
 def test_a_tampered_image_is_refused(gateway: tuple[BuiltImage, Store], engine_address: str, tmp_path: Path) -> None:
     """A registry that serves other bytes under the pinned digest gives no base."""
-    with registry_of(*gateway, tampered=True) as reference:
+    image, store = gateway
+    # A digest of its own: the engine keeps manifests that it has pulled, and asks for none of those again.
+    unseen = replace(image, manifest=image.manifest + b"\n")
+    with registry_of(unseen, store, tampered=True) as reference:
         build = without_apt(tmp_path, reference, engine_address)
         with pytest.raises(EnvironmentNotReady, match="can't be pulled"):
             build_image("gateway", build)
