@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from runner.core.documents import Document, Part
+from runner.core.model_script import ModelScript
+
+if TYPE_CHECKING:
+    from runner.core.study import ModelChoice
 
 EVIDENCE_FOLDER: Final = "/pod/gateway"
 
@@ -23,6 +27,13 @@ class PolicyChoice(Part):
     version: int
 
 
+def policy_for(model: ModelChoice, script: ModelScript | None) -> PolicyChoice:
+    """What plays the model in a task: the study's policy, or the default one where a study of scripts names none."""
+    if model.policy == "script" and script is None:
+        return PolicyChoice(name="plain-agent", version=1)
+    return PolicyChoice(name=model.policy, version=model.policy_version)
+
+
 class GatewayConfig(Document):
     """The configuration of one pod's gateway; it holds no label and no prompt."""
 
@@ -36,3 +47,5 @@ class GatewayConfig(Document):
     seed: str
     record_limit_bytes: int
     request_limit: int
+    script: ModelScript | None = None
+    """What the policy `script` plays; no other policy has one."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.documents import Document, Part
+from runner.core.model_script import ModelScript
 from runner.core.study import (
     ClaudeCodeClient,
     CommandClient,
@@ -24,6 +25,8 @@ class ResolvedTask(Part):
     corpus: str
     prompt: str
     tags: tuple[str, ...]
+    script: ModelScript | None = None
+    """What the scripted model plays in this task; None where a policy of the gateway's own plays."""
 
 
 class ResolvedArm(Part):

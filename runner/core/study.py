@@ -48,8 +48,9 @@ class ModelChoice(Part):
     """Who plays the model."""
 
     mode: Literal["scripted"]
-    policy: Literal["plain-agent"]
+    policy: Literal["plain-agent", "script"]
     policy_version: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    script: PathText | None = None
 
 
 class Limits(Part):
@@ -118,6 +119,7 @@ class Task(Part):
     corpus: Name
     prompt: str | None = None
     prompt_file: PathText | None = None
+    script: PathText | None = None
     tags: tuple[Name, ...] = ()
 
     @model_validator(mode="after")

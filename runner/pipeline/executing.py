@@ -10,7 +10,7 @@ from runner.clients.launching import Occasion, launch_of
 from runner.core import layout
 from runner.core.canonical import Digest
 from runner.core.errors import EngineError, StudyError
-from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, PolicyChoice, Tokens
+from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, Tokens, policy_for
 from runner.core.launch import GATEWAY_SOCKET
 from runner.execute.journal import Journal
 from runner.execute.pod import PodImages, PodOrder
@@ -199,11 +199,12 @@ class Orders:
                 socket=GATEWAY_SOCKET,
                 evidence_dir=EVIDENCE_FOLDER,
                 tokens=tokens,
-                policy=PolicyChoice(name=study.model.policy, version=study.model.policy_version),
+                policy=policy_for(study.model, task.script),
                 # No arm in the seed: the same conversation gets the same identifiers in every arm.
                 seed=f"{study.seed}/{planned.block}",
                 record_limit_bytes=study.limits.record_bytes,
                 request_limit=study.limits.requests,
+                script=task.script,
             ),
             joins_sidecar=arm.sidecar,
             workspace_volume=_volume(run, task.corpus, "workspace"),

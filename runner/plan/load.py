@@ -15,6 +15,7 @@ from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.declared import salvage_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.launch import is_reserved_variable
+from runner.core.model_script import ModelScript, parse_model_script
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
 from runner.core.study import Arm, ClaudeCodeClient, Label, LabelsFile, StudyFile, Task, TaskFile
 
@@ -189,6 +190,7 @@ def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, R
         if file is not None:
             lists.append((str(reading.root / name), (reading.root / name).parent, file.tasks))
     lists.append((document, reading.root, declared.tasks))
+    common = _script(reading, declared, declared.model.script, reading.root, (document, "model.script"))
     for place, folder, tasks in lists:
         for index, task in enumerate(tasks):
             key = f"tasks[{index}]"
@@ -200,12 +202,33 @@ def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, R
                 corpus=task.corpus,
                 prompt=_prompt(reading, task, folder, place, key),
                 tags=task.tags,
+                script=_script(reading, declared, task.script, folder, (place, f"{key}.script")) or common,
             )
             if task.corpus not in declared.corpora:
                 reading.complain(f"{task.corpus!r} is not a key of [corpora]", place, f"{key}.corpus")
     if not found:
         reading.complain("a study needs at least one task", document, "tasks")
+    named = [declared.model.script, *(task.script for *_, tasks in lists for task in tasks)]
+    if declared.model.policy == "script" and not any(named):
+        reading.complain("neither the study nor a task names a script", document, "model.script")
     return found
+
+
+def _script(
+    reading: _Reading, declared: StudyFile, name: str | None, folder: Path, place: tuple[str, str]
+) -> ModelScript | None:
+    if name is None:
+        return None
+    if declared.model.policy != "script":
+        reading.complain('only model.policy = "script" plays one', *place)
+    data = reading.bytes_of(name, folder, *place)
+    if data is None:
+        return None
+    try:
+        return parse_model_script(data, str(folder / name))
+    except StudyError as error:
+        reading.problems += error.problems
+        return None
 
 
 def _prompt(reading: _Reading, task: Task, folder: Path, place: str, key: str) -> str:
