@@ -420,6 +420,10 @@ class FakeEngine:
                 return volume, path[len(destination) :].strip("/"), read_only
         return _Volume({}, None), path.strip("/"), True
 
+    def lay_out(self, volume: str, files: Mapping[str, bytes]) -> None:
+        """The volume holds `files`, as if a container had written them."""
+        self.volumes[volume].nodes |= {name: _Node("file", data) for name, data in files.items()}
+
     def named(self, suffix: str) -> _Container:
         """The container whose name ends so, as long as it is there."""
         return next(held for held in self.containers.values() if held.spec.name.endswith(suffix))
