@@ -253,6 +253,7 @@ class Connection:
                     self._write(waiting + framed)
                     waiting = b""
                 await self._drain()
+        exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
         if answer.status is None:
             return waiting
         return waiting + (self._http.send(h11.EndOfMessage()) or b"")
