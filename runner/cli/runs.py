@@ -15,7 +15,7 @@ from runner import wiring
 from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
-from runner.core.errors import ExitCode, PairbenchError
+from runner.core.errors import EvidenceError, ExitCode
 from runner.core.outcomes import Outcome
 from runner.pipeline import concluding, executing, locking, resuming
 from runner.pipeline.folder import find_run
@@ -130,7 +130,7 @@ def verify(run: str, *, as_json: bool) -> None:
     try:
         found = concluding.verify_run(files, folder, wiring.this_code())
         problems, checked, same_code = found.differences, found.checked_files, found.same_code
-    except PairbenchError as error:
+    except EvidenceError as error:
         problems, checked, same_code = error.problems, 0, True
     if as_json:
         listing = {

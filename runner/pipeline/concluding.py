@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.core import layout
-from runner.core.errors import PairbenchError, Problem
+from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.ledger import read_ledger
+from runner.core.lock import Lock
 from runner.pipeline.computing import lines_of, records_of, scores_of, summary_of
-from runner.pipeline.folder import file_fault, read_run
+from runner.pipeline.folder import file_fault, read_run, required
 from runner.publish.report import render_report
 from runner.summarize.seal import open_sealed, seal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from runner.core.lock import HarnessPin
@@ -70,24 +72,22 @@ def write_report(files: Files, folder: Path) -> Path:
 def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     """Everything after *execute* was recomputed from the raw evidence and compared, byte for byte.
 
+    Every file is held against the ledger before any of them is read: one that is damaged hides no other.
+
     Raises:
-        EvidenceError: the ledger, the lock or an input can't be read at all.
+        EvidenceError: the ledger can't be read.
     """
-    run = read_run(files, folder)
-    same_code = run.lock.harness.source_sha256 == harness.source_sha256
-    ledgered = {name: digest for line in run.ledger for name, digest in line.files.items()}
-    problems = list(_ledger_problems(run))
-    for name, digest in sorted(ledgered.items()):
-        fault = file_fault(files, folder, name, digest)
-        if fault:
-            problems.append(Problem(fault, name))
-    problems += _foreign(files, folder, ledgered)
+    ledger, _ = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
+    ledgered = {name: digest for line in ledger for name, digest in line.files.items()}
+    problems = [*_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered)]
     if problems:
-        return Verification(len(ledgered), tuple(problems), same_code)
+        return Verification(len(ledgered), tuple(problems), _same_code(files, folder, harness))
     try:
+        run = read_run(files, folder)
+        problems += _ledger_problems(run)
         summary, documents = _computed(run, files)
-    except PairbenchError as error:
-        return Verification(len(ledgered), error.problems, same_code)
+    except (EvidenceError, StudyError) as error:
+        return Verification(len(ledgered), (*problems, *error.problems), _same_code(files, folder, harness))
     problems += _head_problems(files, folder, run)
     problems += _document_problems(files, folder, documents)
     report = files.read(folder / layout.REPORT)
@@ -95,7 +95,31 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
         problems.append(
             Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it")
         )
-    return Verification(len(ledgered) + len(documents), tuple(problems), same_code)
+    return Verification(len(ledgered) + len(documents), tuple(problems), _same_code(files, folder, harness))
+
+
+def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
+    """The lock names the code at hand; nothing can be said where the lock can't be read, and that is told anyway."""
+    try:
+        lock = Lock.from_bytes(required(files, folder, layout.LOCK), layout.LOCK)
+    except EvidenceError:
+        return True
+    return lock.harness.source_sha256 == harness.source_sha256
+
+
+def _file_problems(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterator[Problem]:
+    for name, digest in sorted(ledgered.items()):
+        fault = file_fault(files, folder, name, digest)
+        if fault:
+            yield Problem(fault, name)
+
+
+def _unknown(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterator[Problem]:
+    """Files among the evidence and the inputs that the ledger doesn't know."""
+    found = [f"{part}/{name}" for part in (layout.TRIALS, layout.INPUTS) for name in files.walk(folder / part)]
+    for name in (layout.LOCK, layout.PLAN, *found):
+        if name not in ledgered:
+            yield Problem("the ledger does not know this file", name)
 
 
 def _computed(run: Run, files: Files) -> tuple[Summary, dict[str, bytes]]:
@@ -132,18 +156,10 @@ def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:
     """The ledger's last line is bound by the summary only: one that was changed shows there, and is named here."""
     try:
         sealed = read_summary(files, folder).inputs.ledger_head
-    except PairbenchError:
+    except EvidenceError:
         return
     if sealed != run.ledger_head:
         yield Problem(f"its last digest is {run.ledger_head}, and the summary says {sealed}", layout.LEDGER)
-
-
-def _foreign(files: Files, folder: Path, known: dict[str, str]) -> Iterator[Problem]:
-    """Files in the evidence and the inputs that the ledger doesn't know."""
-    for part in (layout.TRIALS, "inputs"):
-        for name in files.walk(folder / part):
-            if f"{part}/{name}" not in known:
-                yield Problem("the ledger does not know this file", f"{part}/{name}")
 
 
 def _document_problems(files: Files, folder: Path, documents: dict[str, bytes]) -> Iterator[Problem]:

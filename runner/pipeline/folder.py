@@ -63,12 +63,14 @@ def read_run(files: Files, folder: Path) -> Run:
     """
     ledger, head = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
     study = _document(files, folder, layout.STUDY, ResolvedStudy)
+    plan = _document(files, folder, layout.PLAN, Plan)
+    _check_fit(study, plan, ledger)
     labels = files.read(folder / layout.LABELS)
     corpora = {name: layout.corpus_tar(name) for name in study.corpora}
     return Run(
         folder=folder,
         lock=_document(files, folder, layout.LOCK, Lock),
-        plan=_document(files, folder, layout.PLAN, Plan),
+        plan=plan,
         study=study,
         labels=None if labels is None else ResolvedLabels.from_bytes(labels, layout.LABELS),
         prices=_document(files, folder, layout.PRICES, PriceTable),
@@ -92,10 +94,24 @@ def required(files: Files, folder: Path, name: str) -> bytes:
 
 def file_fault(files: Files, folder: Path, name: str, expected: str) -> str:
     """What is wrong with the run's file `name`, which should have the digest `expected`; "" for nothing."""
+    if any(part in {"", ".", ".."} for part in name.split("/")):
+        return "it leads out of the run's folder"
     if not files.is_regular(folder / name):
         return "missing, or no regular file"
     found = sha256_digest(required(files, folder, name))
     return "" if found == expected else f"its digest is {found}, and the ledger says {expected}"
+
+
+def _check_fit(study: ResolvedStudy, plan: Plan, ledger: tuple[LedgerLine, ...]) -> None:
+    """Study, plan and ledger speak of the same arms, tasks and trials."""
+    arms, tasks = {arm.name for arm in study.arms}, {task.id for task in study.tasks}
+    for planned in plan.trials:
+        if planned.arm not in arms or planned.task not in tasks:
+            raise EvidenceError(f"the study has no such trial as {planned.trial!r}", document=layout.PLAN)
+    trials = {planned.trial for planned in plan.trials}
+    for line in ledger:
+        if line.trial and line.trial not in trials:
+            raise EvidenceError(f"the plan has no trial {line.trial!r}", document=f"{layout.LEDGER} line {line.seq}")
 
 
 def _document(files: Files, folder: Path, name: str, model: type[D]) -> D:
