@@ -68,8 +68,10 @@ def test_an_arm_of_an_unknown_image(outside: Surroundings) -> None:
     """Known before anything is built: ours by name, others by digest."""
     outside.study(COMMAND_STUDY.replace("sidecar = true", 'image = "trail"'))
     assert refused(outside) == [
-        (f"2: {STUDY}: arms.joined.image: there is no image 'trail' "
-        "(ours are gateway, qdrant, trial; others are named <repository>@sha256:<digest>)")
+        (
+            f"2: {STUDY}: arms.joined.image: there is no image 'trail' "
+            "(ours are gateway, qdrant, trial; others are named <repository>@sha256:<digest>)"
+        )
     ]
 
 
@@ -97,8 +99,10 @@ def test_labels_that_do_not_fit_their_corpus(outside: Surroundings) -> None:
         STUDY.parent / "labels.toml", LABELS.replace('Lisbon"', 'Porto."').replace("start = 0", "start = 3")
     )
     assert refused(outside) == [
-        ("2: /studies/demo/labels.toml: labels[0].sources[0]: the anchor 'We move to Porto.' doesn't stand there "
-        "(it isn't in the file at all)")
+        (
+            "2: /studies/demo/labels.toml: labels[0].sources[0]: the anchor 'We move to Porto.' doesn't stand there "
+            "(it isn't in the file at all)"
+        )
     ]
 
 
