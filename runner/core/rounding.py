@@ -35,3 +35,17 @@ def doubled_median(values: Sequence[int]) -> int:
     """Twice the median of `values`, which aren't empty: an integer also where the median lies between two of them."""
     ordered = sorted(values)
     return ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+
+
+def scaled_quartiles(values: Sequence[int]) -> tuple[int, int, int]:
+    """Lower quartile, median and upper quartile of `values`, which aren't empty.
+
+    Interpolated linearly between neighbours (type 7 of Hyndman and Fan 1996, NumPy's default), half to even.
+    """
+    ordered = sorted(values)
+    found: list[int] = []
+    for quarters in (1, 2, 3):
+        place, rest = divmod((len(ordered) - 1) * quarters, 4)
+        above = ordered[min(place + 1, len(ordered) - 1)]
+        found.append(rounded_quotient(ordered[place] * (4 - rest) + above * rest, 4))
+    return found[0], found[1], found[2]

@@ -125,12 +125,21 @@ class Resampling(Part):
     """How intervals were made."""
 
     method: str
+    """Of ratios and differences of means."""
+    median_method: str
+    """Of differences of medians."""
     generator: str
     seed: str
     resamples: int
     level_ppm: int
     minimum_tasks: int
+    minimum_pairs: int
+    power_ppm: int
+    """How likely an effect of the size that is called detectable has an interval without "no effect"."""
+    simultaneous: str
+    """How intervals of several treatments are made to hold together."""
     quantile_rule: str
+    logarithm_rule: str
     rounding_rule: str
     coverage: str
     """What simulation says of these intervals."""
@@ -236,10 +245,36 @@ class MedianOfMedians(Part):
     arms: tuple[ArmMedian, ...]
 
 
+class ArmDistribution(Part):
+    """Trials of one arm by size; quantiles between two trials are interpolated linearly."""
+
+    arm: str
+    lowest_scaled: QuantityField
+    lower_quartile_scaled: QuantityField
+    median_scaled: QuantityField
+    upper_quartile_scaled: QuantityField
+    highest_scaled: QuantityField
+
+
+class DistributionRow(Part):
+    """How the trials of each arm are distributed in one measure."""
+
+    measure: str
+    n_blocks: int
+    arms: tuple[ArmDistribution, ...]
+
+
 class Estimate(Part):
     """A figure and its interval; without an interval, low and high say why."""
 
     value: QuantityField
+    low: QuantityField
+    high: QuantityField
+
+
+class Range(Part):
+    """Two figures with a meaning of their own; where there is one reason for both to be missing, both say it."""
+
     low: QuantityField
     high: QuantityField
 
@@ -252,12 +287,29 @@ class Contrast(Part):
     control: str
     n_blocks: int
     n_tasks: int
+    levels: int
+    """Levels that were resampled: 2, tasks and repetitions; 1, tasks, where no task has a second one; 0, none."""
+    effective_tasks_milli: QuantityField
+    """Thousandths: the number of equally large tasks that the ratio rests on."""
     ratio_ppm: Estimate
     """Total of the treatment / total of the control."""
     mean_difference_scaled: Estimate
     """Treatment - control: per trial for an amount, of pooled shares for a share."""
     median_difference_scaled: Estimate
     """Treatment - control, of the medians over tasks of the tasks' medians."""
+    detectable_ratio_ppm: Range
+    """A true ratio at `low` or below, or at `high` or above, would have been seen with the stated power."""
+    detectable_mean_difference_scaled: QuantityField
+    """A true difference of this size, in either direction, would have been seen with the stated power."""
+
+
+class Simultaneous(Part):
+    """The intervals of one treatment that hold together with those of the other treatments in the measure."""
+
+    measure: str
+    arm: str
+    ratio_ppm: Range
+    mean_difference_scaled: Range
 
 
 class View(Part):
@@ -268,7 +320,10 @@ class View(Part):
     totals: tuple[TotalsRow, ...]
     medians: tuple[MedianRow, ...]
     medians_of_medians: tuple[MedianOfMedians, ...]
+    distributions: tuple[DistributionRow, ...]
     contrasts: tuple[Contrast, ...]
+    simultaneous: tuple[Simultaneous, ...]
+    """Empty where there is one treatment: its intervals need no other to hold with."""
 
 
 class OrderStratum(Part):

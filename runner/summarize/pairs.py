@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Measured, Unavailable
 from runner.core.rounding import doubled_median, rounded_quotient
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from runner.core.summary import Treatment
     from runner.summarize.measures import Measure, Reading
     from runner.summarize.trials import Block, Trial
+
+NO_BLOCK: Final = "no block has this measure in every arm"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class MeasuredPairs:
         """What the sum is out of: trials, or labels."""
         return sum(pair.values[arm].out_of for pair in self.pairs)
 
+    def scaled(self, arm: str) -> list[int]:
+        """Each block's value of an arm, in units of 1/scale."""
+        scale = self.measure.scale
+        return [rounded_quotient(pair.values[arm].value * scale, pair.values[arm].out_of) for pair in self.pairs]
+
     def task_median_scaled(self, pairs: list[Pair], arm: str) -> int:
         """The median of an arm's values in `pairs`, of one task and not empty, in units of 1/scale."""
         scale = self.measure.scale
@@ -95,3 +102,8 @@ def _value(measure: Measure, trial: Trial, treatment: Treatment) -> Value | Unav
             return Value(value, reading.out_of)
         case Unavailable():
             return reading.value
+
+
+def task_medians(item: MeasuredPairs, arm: str) -> list[int]:
+    """The median of each task in `arm`, in units of 1/scale, tasks in the order of their names."""
+    return [item.task_median_scaled(pairs, arm) for pairs in item.by_task().values()]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from runner.core import statistics
 from runner.core.errors import EvidenceError
 from runner.core.rounding import ROUNDING_RULE
-from runner.core.statistics import Bootstrap
+from runner.core.statistics.bootstrap import Bootstrap
+from runner.core.statistics.draws import GENERATOR
+from runner.core.statistics.exact import LOGARITHM_RULE
+from runner.core.statistics.intervals import MEDIAN_METHOD, METHODS, QUANTILE_RULE
+from runner.core.statistics.power import POWER_PPM
+from runner.core.statistics.simultaneous import SIMULTANEOUS_RULE
 from runner.core.summary import (
     ArmIdentity,
     InputDigests,
@@ -162,13 +166,18 @@ def _measures() -> tuple[MeasureIdentity, ...]:
 
 def _resampling(bootstrap: Bootstrap) -> Resampling:
     return Resampling(
-        method=statistics.METHOD,
-        generator=statistics.GENERATOR,
+        method=METHODS[bootstrap.method],
+        median_method=MEDIAN_METHOD,
+        generator=GENERATOR,
         seed=bootstrap.seed,
         resamples=bootstrap.resamples,
         level_ppm=bootstrap.level_ppm,
         minimum_tasks=bootstrap.minimum_tasks,
-        quantile_rule=statistics.QUANTILE_RULE,
+        minimum_pairs=bootstrap.minimum_pairs,
+        power_ppm=POWER_PPM,
+        simultaneous=SIMULTANEOUS_RULE,
+        quantile_rule=QUANTILE_RULE,
+        logarithm_rule=LOGARITHM_RULE,
         rounding_rule=ROUNDING_RULE,
         coverage=COVERAGE,
     )

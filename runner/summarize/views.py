@@ -1,31 +1,30 @@
-"""All figures under one treatment of failures: pooled totals, medians, and contrasts with their intervals."""
+"""All figures under one treatment of failures: pooled totals, medians, distributions and contrasts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Measured, Quantity, Unavailable
-from runner.core.rounding import PPM, doubled_median, rounded_quotient, scaled_ratio
-from runner.core.statistics import Interval, TaskSums
+from runner.core.rounding import doubled_median, rounded_quotient, scaled_quartiles, scaled_ratio
 from runner.core.summary import (
+    ArmDistribution,
     ArmMedian,
     ArmTotal,
-    Contrast,
-    Estimate,
+    DistributionRow,
     MedianOfMedians,
     MedianRow,
     TotalsRow,
     Treatment,
     View,
 )
+from runner.summarize.contrasts import make_contrasts
 from runner.summarize.measures import MEASURES
-from runner.summarize.pairs import MeasuredPairs, measured_pairs
+from runner.summarize.pairs import NO_BLOCK, MeasuredPairs, measured_pairs, task_medians
 
 if TYPE_CHECKING:
-    from runner.core.statistics import Bootstrap, IntervalOrReason
+    from runner.core.statistics.bootstrap import Bootstrap
     from runner.summarize.trials import Block
 
-_NO_BLOCK: Final = "no block has this measure in every arm"
 _MEANINGS: Final[dict[Treatment, str]] = {
     "complete_blocks": "Blocks in which every arm completed and the measure is known in every arm.",
     "failures_counted": (
@@ -38,13 +37,16 @@ _MEANINGS: Final[dict[Treatment, str]] = {
 def make_view(blocks: tuple[Block, ...], arms: tuple[str, ...], treatment: Treatment, bootstrap: Bootstrap) -> View:
     """Every figure under `treatment`; `arms` begins with the control."""
     measured = [measured_pairs(measure, blocks, treatment) for measure in MEASURES]
+    contrasts = make_contrasts(measured, arms, bootstrap)
     return View(
         treatment=treatment,
         meaning=_MEANINGS[treatment],
         totals=tuple(_totals(item, arms) for item in measured),
         medians=tuple(row for item in measured for row in _medians(item, arms)),
         medians_of_medians=tuple(_medians_of_medians(item, arms) for item in measured),
-        contrasts=tuple(_contrast(item, arms[0], arm, bootstrap) for item in measured for arm in arms[1:]),
+        distributions=tuple(_distribution(item, arms) for item in measured),
+        contrasts=contrasts.single,
+        simultaneous=contrasts.simultaneous,
     )
 
 
@@ -57,9 +59,9 @@ def _totals(item: MeasuredPairs, arms: tuple[str, ...]) -> TotalsRow:
         arms=tuple(
             ArmTotal(
                 arm=arm,
-                total=Measured(item.total(arm)) if item.pairs else Unavailable(_NO_BLOCK),
-                out_of=Measured(item.out_of(arm)) if item.pairs else Unavailable(_NO_BLOCK),
-                mean_scaled=scaled_ratio(item.total(arm), item.out_of(arm), item.measure.scale, _NO_BLOCK),
+                total=Measured(item.total(arm)) if item.pairs else Unavailable(NO_BLOCK),
+                out_of=Measured(item.out_of(arm)) if item.pairs else Unavailable(NO_BLOCK),
+                mean_scaled=scaled_ratio(item.total(arm), item.out_of(arm), item.measure.scale, NO_BLOCK),
             )
             for arm in arms
         ),
@@ -78,14 +80,10 @@ def _medians(item: MeasuredPairs, arms: tuple[str, ...]) -> list[MedianRow]:
     ]
 
 
-def _task_medians(item: MeasuredPairs, arm: str) -> list[int]:
-    return [item.task_median_scaled(pairs, arm) for pairs in item.by_task().values()]
-
-
 def _medians_of_medians(item: MeasuredPairs, arms: tuple[str, ...]) -> MedianOfMedians:
     def median(arm: str) -> Quantity:
-        medians = _task_medians(item, arm)
-        return Measured(rounded_quotient(doubled_median(medians), 2)) if medians else Unavailable(_NO_BLOCK)
+        medians = task_medians(item, arm)
+        return Measured(rounded_quotient(doubled_median(medians), 2)) if medians else Unavailable(NO_BLOCK)
 
     return MedianOfMedians(
         measure=item.measure.name,
@@ -94,50 +92,24 @@ def _medians_of_medians(item: MeasuredPairs, arms: tuple[str, ...]) -> MedianOfM
     )
 
 
-def _contrast(item: MeasuredPairs, control: str, arm: str, bootstrap: Bootstrap) -> Contrast:
-    tasks = item.by_task()
-    names = {"measure": item.measure.name, "arm": arm, "control": control}
-    if not tasks:
-        nothing = _estimate(Unavailable(_NO_BLOCK), Unavailable(_NO_BLOCK))
-        return Contrast(
-            **names,
-            n_blocks=0,
-            n_tasks=0,
-            ratio_ppm=nothing,
-            mean_difference_scaled=nothing,
-            median_difference_scaled=nothing,
-        )
-    sums = _task_sums(item, control, arm)
-    scale = item.measure.scale
-    difference = item.total(arm) - item.total(control)
-    medians = _task_medians(item, control), _task_medians(item, arm)
-    doubled = doubled_median(medians[1]) - doubled_median(medians[0])
-    ratio = scaled_ratio(item.total(arm), item.total(control), PPM, f"the total of {control} is 0")
-    return Contrast(
-        **names,
+def _distribution(item: MeasuredPairs, arms: tuple[str, ...]) -> DistributionRow:
+    return DistributionRow(
+        measure=item.measure.name,
         n_blocks=len(item.pairs),
-        n_tasks=len(tasks),
-        ratio_ppm=_estimate(ratio, bootstrap.ratio_ppm(sums)),
-        mean_difference_scaled=_estimate(
-            Measured(rounded_quotient(difference * scale, item.out_of(control))), bootstrap.mean_difference(sums, scale)
-        ),
-        median_difference_scaled=_estimate(
-            Measured(rounded_quotient(doubled, 2)), bootstrap.median_difference(*medians)
-        ),
+        arms=tuple(_arm_distribution(arm, item.scaled(arm)) for arm in arms),
     )
 
 
-def _task_sums(item: MeasuredPairs, control: str, arm: str) -> TaskSums:
-    tasks = item.by_task().values()
-    return TaskSums(
-        control=tuple(sum(pair.values[control].value for pair in pairs) for pairs in tasks),
-        treatment=tuple(sum(pair.values[arm].value for pair in pairs) for pairs in tasks),
-        divisor=tuple(sum(pair.values[control].out_of for pair in pairs) for pairs in tasks),
+def _arm_distribution(arm: str, scaled: list[int]) -> ArmDistribution:
+    def known(value: int) -> Quantity:
+        return Measured(value) if scaled else Unavailable(NO_BLOCK)
+
+    quartiles = scaled_quartiles(scaled or [0])
+    return ArmDistribution(
+        arm=arm,
+        lowest_scaled=known(min(scaled, default=0)),
+        lower_quartile_scaled=known(quartiles[0]),
+        median_scaled=known(quartiles[1]),
+        upper_quartile_scaled=known(quartiles[2]),
+        highest_scaled=known(max(scaled, default=0)),
     )
-
-
-def _estimate(value: Quantity, interval: IntervalOrReason) -> Estimate:
-    if isinstance(interval, Interval):
-        return Estimate(value=value, low=Measured(interval.low), high=Measured(interval.high))
-    reason = interval if isinstance(value, Measured) else value
-    return Estimate(value=value, low=reason, high=reason)
