@@ -90,7 +90,7 @@ def measure(trials):
 
 
 def spread(samples, key):
-    """The largest of the first ten samples beyond the settling, and of the last ten; pods come and go between samples."""
+    """The largest of the first ten samples beyond the settling, and of the last ten: pods come and go between them."""
     settled = [sample[key] for sample in samples if sample["trial"] >= SETTLED_AT]
     count = max(1, min(10, len(settled) // 2))
     return max(settled[:count]), max(settled[-count:])
