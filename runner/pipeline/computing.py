@@ -5,6 +5,7 @@ The same functions serve a fresh run and a stranger's verification; none of them
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.launching import expectation_of
@@ -12,8 +13,8 @@ from runner.collect.attempt import collect_attempt
 from runner.collect.record import make_record
 from runner.core import layout
 from runner.core.canonical import sha256_digest
-from runner.core.evidence import AttemptEvidence
-from runner.core.outcomes import CONSEQUENCES
+from runner.core.evidence import ENGINE, AttemptEvidence, EngineFacts, OutcomeHint
+from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.quantities import Measured, Unavailable
 from runner.core.records import Score
 from runner.core.study import ClaudeCodeClient
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from runner.collect.attempt import AttemptResult
+    from runner.core.ledger import LedgerLine
     from runner.core.plan import PlannedTrial
     from runner.core.quantities import Quantity
     from runner.core.records import Record
@@ -80,11 +82,34 @@ def lines_of(documents: tuple[Record, ...] | tuple[Score, ...]) -> bytes:
 
 def _record(run: Run, planned: PlannedTrial, files: Files) -> Record:
     attempts = [
-        attempt_result(run.study, planned.arm, dict(_evidence(run, line.files, planned.trial, line.attempt, files)))
+        _attempt(run, planned, line, files)
         for line in run.ledger
         if line.kind == "attempt_ended" and line.trial == planned.trial
     ]
     return make_record(planned, attempts)
+
+
+def _attempt(run: Run, planned: PlannedTrial, line: LedgerLine, files: Files) -> AttemptResult:
+    """What the attempt that `line` ends came to.
+
+    Where the runner broke it off, the ledger is the one that knows: there may be no evidence at all, or half of it.
+    """
+    found = dict(_evidence(run, line.files, planned.trial, line.attempt, files))
+    if line.detail.get("outcome") != Outcome.CANCELLED:
+        return attempt_result(run.study, planned.arm, found)
+    reason = line.detail.get("reason", "")
+    unknown = EngineFacts(
+        gateway=None,
+        sidecar=None,
+        trial=None,
+        outcome_hint=OutcomeHint.CANCELLED,
+        detail=reason,
+        pod_ms=None,
+        gone_proven=False,
+    )
+    result = attempt_result(run.study, planned.arm, {ENGINE: unknown.to_bytes(), **found})
+    kept = {name: digest for name, digest in result.evidence.items() if name in found}
+    return replace(result, outcome=Outcome.CANCELLED, reason=reason, answer="", evidence=kept)
 
 
 def _evidence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ def run_study(world: World, path: Path) -> Ran:
     planned = plan_study(world, path)
     engine = ready_engine(world, planned.study, planned.loaded.document)
     sweep(world, engine)
-    name = run_name(planned.study.name, world.clock.utc())
+    name = _claimed(world, planned.study.name)
     folder = world.places.runs / name
     with world.files.hold(folder / layout.HOLDER, str(world.owner)):
         try:
@@ -79,6 +80,11 @@ def run_study(world: World, path: Path) -> Ran:
             journal = Journal(world.files, world.clock, folder / layout.LEDGER)
             journal.run("run_started", inputs, {"run": name})
             return execute(world, engine, ready_of(locked), folder, journal)
+        except BaseException:
+            if world.files.read(folder / layout.LOCK) is None:
+                # Nothing was locked, so nothing can be resumed: the folder says nothing to anybody.
+                world.files.remove(folder)
+            raise
         finally:
             # Whatever went wrong above is the error to show, not that this failed too.
             with contextlib.suppress(EngineError):
@@ -86,8 +92,18 @@ def run_study(world: World, path: Path) -> Ran:
 
 
 def run_name(study: str, utc: str) -> str:
-    """The name of a run: the study and the moment, to the second."""
-    return f"{study}-{utc[:19].replace('-', '').replace(':', '')}Z".replace("T", "t").lower()
+    """The name of a run: the study and the moment, to the millisecond.
+
+    Two runs that begin at once on one engine, in two folders, would take each other's containers for their own.
+    """
+    return f"{study}-{''.join(character for character in utc.lower() if character.isalnum())}"
+
+
+def _claimed(world: World, study: str) -> str:
+    """The name of a run whose folder was made by this call, so that no other run has it."""
+    name = run_name(study, world.clock.utc())
+    names = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
+    return next(candidate for candidate in names if world.files.claim(world.places.runs / candidate))
 
 
 def ready_of(locked: Locked) -> Ready:
