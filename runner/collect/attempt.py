@@ -43,6 +43,7 @@ class AttemptResult:
     memory_calls: int
     sidecar_requests: int
     timing: Timing
+    client_versions: tuple[str, ...]
     findings: tuple[Finding, ...]
     evidence: dict[str, str]
     """Name of each raw file -> its digest."""
@@ -72,6 +73,7 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
         memory_calls=sum(call.calls for call in report.tool_calls if _is_of_memory(call.name, expectation)),
         sidecar_requests=0 if isinstance(sidecar, Unavailable) else len(sidecar.requests),
         timing=timing_of(documents),
+        client_versions=tuple(sorted({start.version for start in report.starts if start.version})),
         findings=(*report.findings, *_findings(documents, report, expectation)),
         evidence={name: sha256_digest(files[name]) for name in sorted(files)},
     )

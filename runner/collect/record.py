@@ -29,6 +29,7 @@ _NOT_RUN = AttemptResult(
     memory_calls=0,
     sidecar_requests=0,
     timing=no_timing(_NOT_RUN_REASON),
+    client_versions=(),
     findings=(),
     evidence={},
 )
@@ -58,6 +59,7 @@ def make_record(planned: PlannedTrial, attempts: Sequence[AttemptResult]) -> Rec
         memory_calls=last.memory_calls,
         sidecar_requests=last.sidecar_requests,
         timing=last.timing,
+        client_versions=last.client_versions,
         findings=last.findings,
     )
 

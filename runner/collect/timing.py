@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runner.collect.documents import Documents
-    from runner.core.evidence import Exchange
+    from runner.core.evidence import Exchange, ExitReport
 
 _NS_PER_MS = 1_000_000
 
@@ -25,6 +25,9 @@ def timing_of(documents: Documents) -> Timing:
         wall_ms=report if isinstance(report, Unavailable) else _known(report.wall_ms, "the client never started"),
         startup_ms=_startup(started_ns, exchanges),
         model_ms=documents.exchanges if isinstance(documents.exchanges, Unavailable) else _model(exchanges),
+        working_ms=_working(report, exchanges)
+        if not isinstance(documents.exchanges, Unavailable)
+        else documents.exchanges,
         pod_ms=engine
         if isinstance(engine, Unavailable)
         else _known(engine.pod_ms, "the trial container was not proven gone"),
@@ -41,6 +44,7 @@ def no_timing(reason: str) -> Timing:
         wall_ms=missing,
         startup_ms=missing,
         model_ms=missing,
+        working_ms=missing,
         pod_ms=missing,
         user_cpu_ms=missing,
         system_cpu_ms=missing,
@@ -65,6 +69,26 @@ def _startup(started_ns: int | None, exchanges: Sequence[Exchange]) -> Quantity:
     if first_ns < 0:
         return Unavailable("the first request is older than the client")
     return Measured(first_ns // _NS_PER_MS)
+
+
+def _working(report: ExitReport | Unavailable, exchanges: Sequence[Exchange]) -> Quantity:
+    """The client's time outside the union of its requests' intervals: requests side by side count once."""
+    if isinstance(report, Unavailable):
+        return report
+    if report.started_ns is None or report.ended_ns is None:
+        return Unavailable("the client never started")
+    waited_ns, upto_ns = 0, report.started_ns
+    for exchange in sorted(exchanges, key=lambda item: item.received_ns):
+        if exchange.received_ns < report.started_ns:
+            return Unavailable(f"exchange {exchange.seq} is older than the client")
+        if not exchange.last_byte_ns or exchange.last_byte_ns < exchange.received_ns:
+            return Unavailable(f"exchange {exchange.seq} has no end")
+        # What the gateway still sends after the client's end is nobody's waiting.
+        end_ns = min(exchange.last_byte_ns, report.ended_ns)
+        waited_ns += max(0, end_ns - max(exchange.received_ns, upto_ns))
+        upto_ns = max(upto_ns, end_ns)
+    working_ns = report.ended_ns - report.started_ns - waited_ns
+    return Measured(working_ns // _NS_PER_MS) if working_ns >= 0 else Unavailable("the client's clock ran backwards")
 
 
 def _model(exchanges: Sequence[Exchange]) -> Quantity:

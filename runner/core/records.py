@@ -47,6 +47,8 @@ class Timing(Part):
     """From the client's start to its first model request."""
     model_ms: QuantityField
     """Sum over the client's model requests, first byte received to last byte sent."""
+    working_ms: QuantityField
+    """The client's wall time in which none of its model requests was under way: its own work, tools and start-up."""
     pod_ms: QuantityField
     """From the first engine call of the attempt to the trial container proven gone."""
     user_cpu_ms: QuantityField
@@ -87,6 +89,8 @@ class Record(Document):
     sidecar_requests: int
     """Requests in the sidecar's access log."""
     timing: Timing
+    client_versions: tuple[str, ...]
+    """What the client calls its version when it starts, each once, sorted; empty for one that doesn't say."""
     findings: tuple[Finding, ...]
 
 

@@ -180,6 +180,13 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "startup_ms", "Start-up, to first model request", "ms", "time", lambda source: source.record.timing.startup_ms
     ),
     _amount("model_ms", "Time in model requests", "ms", "time", lambda source: source.record.timing.model_ms),
+    _amount(
+        "working_ms",
+        "Working time, outside model requests",
+        "ms",
+        "time",
+        lambda source: source.record.timing.working_ms,
+    ),
     _amount("model_requests", "Model requests", "requests", "work", _observed(_requests)),
     _amount("turns", "Turns", "turns", "work", lambda source: source.record.turns),
     _amount(

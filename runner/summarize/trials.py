@@ -212,10 +212,12 @@ def _not_run(place: PlannedTrial) -> Record:
             wall_ms=nothing,
             startup_ms=nothing,
             model_ms=nothing,
+            working_ms=nothing,
             pod_ms=nothing,
             user_cpu_ms=nothing,
             system_cpu_ms=nothing,
             peak_rss_bytes=nothing,
         ),
+        client_versions=(),
         findings=(),
     )

@@ -153,6 +153,7 @@ def make_record(trial: PlannedTrial, usage: Usage, spec: RunSpec) -> Record:
         memory_calls=usage.memory_calls if ran else 0,
         sidecar_requests=2 * usage.memory_calls if ran else 0,
         timing=make_timing(usage, ran=ran),
+        client_versions=("2.1.332",) if ran else (),
         findings=tuple(spec.findings.get(trial.trial, ())),
     )
 
@@ -196,6 +197,7 @@ def make_timing(usage: Usage, *, ran: bool) -> Timing:
         wall_ms=known(usage.wall_ms),
         startup_ms=known(700 + usage.wall_ms // 20),
         model_ms=known(usage.requests * 12),
+        working_ms=known(max(0, usage.wall_ms - usage.requests * 12)),
         pod_ms=known(usage.wall_ms + 900),
         user_cpu_ms=known(400),
         system_cpu_ms=known(120),

@@ -43,7 +43,7 @@ def test_a_contrast_has_both_means_a_ratio_and_its_interval() -> None:
 def test_failures_checks_and_omissions_are_printed() -> None:
     """The terminal hides nothing that the page shows."""
     text = printed(SPEC)
-    assert "1 trial failed; counting failures changes 19 of 22 measures, shown beside complete blocks." in text
+    assert "1 trial failed; counting failures changes 20 of 23 measures, shown beside complete blocks." in text
     assert "memory ended timeout" in text
     assert "off ended infrastructure" in text
     assert "not checked" in text

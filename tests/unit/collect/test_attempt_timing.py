@@ -81,3 +81,42 @@ def test_figures_that_the_supervisor_lacks_are_unavailable() -> None:
     found = timing(exit=exit_report(wall_ms=None, user_cpu_ms=None, system_cpu_ms=None, peak_rss_bytes=None))
     assert found.wall_ms == Unavailable("the client never started")
     assert found.user_cpu_ms == found.system_cpu_ms == found.peak_rss_bytes == Unavailable("not accounted")
+
+
+def test_working_time_is_what_no_model_request_took() -> None:
+    """2,500 ms less two requests of 20.5 ms."""
+    assert timing().working_ms == Measured(2459)
+
+
+def test_requests_side_by_side_are_waited_for_once() -> None:
+    """From 2.5 to 2.6 s, from 2.55 to 2.7 s and within it: 200 ms together; what outlasts the client is cut."""
+    beside = lines(
+        exchange(1, received_ns=2_500_000_000, last_byte_ns=2_600_000_000),
+        exchange(2, received_ns=2_550_000_000, last_byte_ns=2_700_000_000),
+        exchange(3, received_ns=2_560_000_000, last_byte_ns=2_570_000_000),
+    )
+    assert timing(exchanges=beside).working_ms == Measured(2300)
+    late = lines(exchange(1, received_ns=4_400_000_000, last_byte_ns=9_000_000_000))
+    assert timing(exchanges=late).working_ms == Measured(2400)
+
+
+def test_the_memory_s_own_requests_are_work() -> None:
+    """The client waits for its memory as for any tool."""
+    owned = lines(exchange(1, owner="memory", received_ns=2_500_000_000, last_byte_ns=2_900_000_000))
+    assert timing(exchanges=owned).working_ms == Measured(2500)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"exchanges": None}, "exchanges.jsonl is missing"),
+        ({"exit": None}, "exit.json is missing"),
+        ({"exit": exit_report(started_ns=None, wall_ms=None)}, "the client never started"),
+        ({"exchanges": lines(exchange(1, received_ns=1))}, "exchange 1 is older than the client"),
+        ({"exchanges": lines(exchange(1, last_byte_ns=0))}, "exchange 1 has no end"),
+        ({"exit": exit_report(ended_ns=1_000_000_000), "exchanges": b""}, "the client's clock ran backwards"),
+    ],
+)
+def test_working_time_that_no_clock_saw_is_unavailable(changes: dict[str, Any], reason: str) -> None:
+    """Clocks that run backwards, requests without an end: never a wrong sum."""
+    assert timing(**changes).working_ms == Unavailable(reason)

@@ -132,7 +132,7 @@ def test_shares_are_compared_by_differences() -> None:
 
 def test_failures_are_counted_and_shown() -> None:
     """Census, reasons, both treatments, and the line that says that they differ."""
-    assert "1 trial failed; counting failures changes 19 of 22 measures, shown beside complete blocks." in READER.text
+    assert "1 trial failed; counting failures changes 20 of 23 measures, shown beside complete blocks." in READER.text
     assert "Failures counted" in READER.texts
     assert "off ended infrastructure" in READER.texts
     assert "1 of 2 (1 failed)" in READER.texts
