@@ -73,6 +73,11 @@ def failed_event(kind: str, message: str) -> bytes:
     return _event("response.failed", {"response": {"id": "", "object": "response", **failed}})
 
 
+def error_body(kind: str, message: str, _request_id: str) -> bytes:
+    """The body of an error; the request's name is in its headers only."""
+    return encoded({"error": {"message": message, "type": kind, "param": None, "code": None}})
+
+
 def _response(reply: Reply, status: str) -> Item:
     return {
         "id": f"resp_{_bare(reply.message_id)}",
@@ -100,7 +105,12 @@ def _item(name: str, block: Item, tools: Mapping[str, tuple[str, str]]) -> Item:
             return head | {"content": [text]}
         case "thinking":
             summary = [{"type": "summary_text", "text": block["thinking"]}]
-            return {"id": f"rs_{name}", "type": "reasoning", "summary": summary, "encrypted_content": block["signature"]}
+            return {
+                "id": f"rs_{name}",
+                "type": "reasoning",
+                "summary": summary,
+                "encrypted_content": block["signature"],
+            }
         case _:
             namespace, called = tools.get(block["name"], ("", block["name"]))
             return {

@@ -1,4 +1,4 @@
-"""Who plays the model? Answers the Messages API by a script or the default policy, deterministically."""
+"""Who plays the model? Answers the APIs of two providers by a script or the default policy, deterministically."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from gateway.evidence import encoded
 from gateway.exchange import Observation, Usage, UsageUnavailable
 from gateway.identifiers import identifier
 from gateway.messages_request import MessagesRequest, parse_request
-from gateway.policy.agent import decide
+from gateway.policy.dialects import play
 from gateway.prompt_cache import PromptCache, check_breakpoints
 from gateway.provider_errors import LIMIT_STATUS, RefusedError, error_body, error_type
-from gateway.reply import Reply, event, event_stream, message_document, with_identifiers
+from gateway.reply import Reply, with_identifiers
 from gateway.script.delivery import Planned, as_far_as, before_headers
 from gateway.script.matching import Conversation, Rules
 from gateway.script.rules import PLAIN, Script
 from gateway.usage import BYTES_PER_TOKEN, output_tokens, request_segments
+from gateway.wires import MODEL_PATHS, wire_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from gateway.exchange import Answer, Exchange
     from gateway.prompt_cache import InputTokens
     from gateway.script.rules import RawAnswer, Respond
+    from gateway.wires import Wire
 
 # The name of the model in every document of a scripted run: nobody may take it for a model of a provider's.
 MODEL = "scripted-policy (fixture)"
-MESSAGES_PATH = "/v1/messages"
 COUNT_PATH = "/v1/messages/count_tokens"
 JSON = "application/json"
 EVENTS = "text/event-stream; charset=utf-8"
@@ -59,7 +60,7 @@ class ScriptedUpstream:
 
     def _planned(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Planned:
         request = exchange.request
-        if request.method == "POST" and request.path == MESSAGES_PATH:
+        if request.method == "POST" and request.path in MODEL_PATHS:
             return self._model_answer(exchange, take_model_request)
         rule = self._rules.rule_for(exchange, None)
         if rule is not None:
@@ -74,7 +75,8 @@ class ScriptedUpstream:
         return self._whole(exchange, 200, body, PLAIN, seen)
 
     def _model_answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Planned:
-        parsed = parse_request(exchange.request.body, counting=False)
+        wire = wire_of(exchange.request)
+        parsed = wire.conversation
         segments = request_segments(parsed)
         check_breakpoints(segments)
         take_model_request()
@@ -86,21 +88,21 @@ class ScriptedUpstream:
             )
         respond = rule.respond if rule else PLAIN
         if respond.error or respond.raw:
-            return self._bare(exchange, parsed, respond)
+            return self._bare(exchange, wire, respond)
         charged = self._cache.charge(parsed.model, segments)
-        reply = self._reply(exchange.seq, parsed, conversation, charged, respond)
-        return self._message(exchange, parsed, reply, respond)
+        reply = self._reply(exchange.seq, wire, conversation, charged, respond)
+        return self._message(exchange, wire, reply, respond)
 
     def _reply(
         self,
         seq: int,
-        parsed: MessagesRequest,
+        wire: Wire,
         conversation: Conversation,
         charged: InputTokens,
         respond: Respond,
     ) -> Reply:
         if respond.content is None:
-            content, stop_reason = self._turn(parsed, conversation, seq)
+            content, stop_reason = self._turn(wire.conversation, conversation, seq)
         else:
             content = with_identifiers(respond.content, self._seed, seq)
             stop_reason = "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
@@ -122,26 +124,26 @@ class ScriptedUpstream:
             model=respond.model or MODEL,
             content=content,
             stop_reason=respond.stop_reason or stop_reason,
-            usage=usage,
+            usage=wire.billed(usage),
             shows_usage=shows,
         )
 
     def _turn(
         self, parsed: MessagesRequest, conversation: Conversation, seq: int
     ) -> tuple[tuple[dict[str, Any], ...], str]:
-        turn = decide(conversation.view)
+        turn = play(conversation.view)
         content = with_identifiers(turn.content, self._seed, seq)
         if parsed.max_tokens is not None and output_tokens(content) > parsed.max_tokens:
             return _shortened(content, parsed.max_tokens), "max_tokens"
         return content, turn.stop_reason
 
-    def _message(self, exchange: Exchange, parsed: MessagesRequest, reply: Reply, respond: Respond) -> Planned:
-        whole = Observation(parsed.model, reply.model, reply.stop_reason, parsed.stream, _usage_seen(reply))
-        if not parsed.stream:
-            return self._whole(exchange, 200, encoded(message_document(reply)), respond, whole)
-        pieces = tuple(event_stream(reply))
+    def _message(self, exchange: Exchange, wire: Wire, reply: Reply, respond: Respond) -> Planned:
+        asked = wire.conversation
+        whole = Observation(asked.model, reply.model, wire.stop_reason(reply), asked.stream, _usage_seen(reply))
+        if not asked.stream:
+            return self._whole(exchange, 200, encoded(wire.document(reply)), respond, whole)
+        pieces = tuple(wire.events(reply))
         interruption = respond.interruption
-        error = {"type": interruption.error_type, "message": interruption.message} if interruption else {}
         return Planned(
             status=200,
             headers=(*self._headers(EVENTS, exchange.seq), ("cache-control", "no-cache")),
@@ -149,28 +151,28 @@ class ScriptedUpstream:
             limit_bytes=sum(map(len, pieces)),
             streamed=True,
             respond=respond,
-            # The last event but one has the stop reason and the final usage.
-            observe=lambda progress: as_far_as(progress, whole, final=len(pieces) - 1),
-            error_event=event("error", error=error),
+            observe=lambda progress: as_far_as(progress, whole, final=len(pieces) - wire.events_after_usage),
+            error_event=wire.error_event(interruption.error_type, interruption.message) if interruption else b"",
         )
 
-    def _bare(self, exchange: Exchange, parsed: MessagesRequest | None, respond: Respond) -> Planned:
+    def _bare(self, exchange: Exchange, wire: Wire | None, respond: Respond) -> Planned:
         """An error, or bytes of the script's own: nothing was generated, and nothing is charged."""
-        asked = parsed.model if parsed else None
+        asked = wire.conversation.model if wire else None
         if respond.raw is not None:
-            return self._raw(exchange, parsed, respond, respond.raw)
+            return self._raw(exchange, wire, respond, respond.raw)
         error = respond.error
         if error is None:
             raise RefusedError(404, "not_served", "Not found")
         request_id = identifier("req", self._seed, exchange.seq)
-        body = error_body(error.kind or error_type(error.status), error.message, request_id)
+        write = wire.error_body if wire else error_body
+        body = write(error.kind or error_type(error.status), error.message, request_id)
         seen = Observation(asked, None, None, False, UsageUnavailable("the answer is an error"))
         planned = self._whole(exchange, error.status, body, respond, seen)
         return replace(planned, headers=(*planned.headers, *error.headers))
 
-    def _raw(self, exchange: Exchange, parsed: MessagesRequest | None, respond: Respond, raw: RawAnswer) -> Planned:
-        streamed = parsed is not None and parsed.stream
-        asked = parsed.model if parsed else None
+    def _raw(self, exchange: Exchange, wire: Wire | None, respond: Respond, raw: RawAnswer) -> Planned:
+        streamed = wire is not None and wire.conversation.stream
+        asked = wire.conversation.model if wire else None
         seen = Observation(asked, None, None, streamed, UsageUnavailable("the answer is no message"))
         return Planned(
             status=None if raw.wire else raw.status,

@@ -1,7 +1,7 @@
 """How does the agent speak with clients whose tools have other names? Puts its two tools into theirs, and back.
 
-The agent searches with `Grep` and reads with `Read`. A client may call them otherwise, or have nothing but a shell: what
-the agent wants is said in the client's words, and earlier calls in those words are heard as its own.
+The agent searches with `Grep` and reads with `Read`. A client may call them otherwise, or have nothing but a shell:
+what the agent wants is said in the client's words, and earlier calls in those words are heard as its own.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.policy.agent import GREP, GREP_LINES, READ, READ_LINES, Turn, decide
-from gateway.policy.view import Step, View
+from gateway.policy.agent import GREP, GREP_LINES, READ, Turn, decide
 from gateway.policy.words import WORD_START
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gateway.policy.view import Step, View
 
 Arguments = dict[str, Any]
 
@@ -65,7 +66,7 @@ PREAMBLE = re.compile(r"(?:.*\n){0,8}?(?:Final )?[Oo]utput:\n")
 
 
 class Shell:
-    """`exec_command`: a shell in the workspace. Results are sorted, because a directory's own order isn't the same everywhere."""
+    """`exec_command`: a shell in the workspace. Results are sorted: folders have no order of their own."""
 
     def said(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Arguments]:
         """The command line that searches, or prints numbered lines."""
@@ -89,7 +90,9 @@ class Shell:
             hits = "\n".join(line.removeprefix("./") for line in output.split("\n"))
             return replace(step, tool=GREP, arguments={"pattern": _word(found[1])}, result=hits)
         if found := SHOWN.fullmatch(command):
-            return replace(step, tool=READ, arguments={"file_path": _word(found[2]), "offset": int(found[1])}, result=output)
+            return replace(
+                step, tool=READ, arguments={"file_path": _word(found[2]), "offset": int(found[1])}, result=output
+            )
         return step
 
 
