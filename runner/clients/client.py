@@ -24,6 +24,8 @@ class Ending(enum.StrEnum):
     """A limit of its own: turns, spend or output tokens."""
     UNSAID = "unsaid"
     """Its output holds no result although the client writes one when it ends."""
+    CONTRADICTORY = "contradictory"
+    """It says that it ended well after it had said that it didn't: one of the two isn't its own word."""
     BY_EXIT_CODE = "by_exit_code"
     """It writes no result; its exit code decides."""
 

@@ -27,7 +27,7 @@ from runner.core.records import Finding, ToolCalls
 from runner.core.usage import TOKEN_CLASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MAX_REASON_CHARACTERS = 400
 MAX_NAMES = 200
@@ -96,7 +96,7 @@ def report_of(events: Iterable[Event], stderr: bytes, rule: EndingRule) -> Clien
     for event in events:
         seen.take(event)
     last = seen.results[-1] if seen.results else None
-    ending, reason = rule(last) if last else (Ending.UNSAID, last_words(stderr))
+    ending, reason = _ending(seen.results, rule) or (Ending.UNSAID, last_words(stderr))
     models = {start.model for start in seen.starts}
     models |= {report.usage.model for report in last.models} if last else set()
     return ClientReport(
@@ -116,6 +116,21 @@ def report_of(events: Iterable[Event], stderr: bytes, rule: EndingRule) -> Clien
         corrupt_lines=len({event.line for event in seen.corrupt}),
         findings=tuple(_findings(seen, ending)),
     )
+
+
+def _ending(results: Sequence[Result], rule: EndingRule) -> tuple[Ending, str] | None:
+    """How the results say that the client ended: the last one does, but for a success that follows a failure.
+
+    A client that has failed says nothing more, while any process of its user can write to its output.
+    """
+    said = [rule(result) for result in results]
+    if not said:
+        return None
+    ending, reason = said[-1]
+    failures = [words for earlier, words in said[:-1] if earlier is not Ending.OK]
+    if ending is Ending.OK and failures:
+        return Ending.CONTRADICTORY, f"the client's last result is a success, and one before it isn't: {failures[0]}"
+    return ending, reason
 
 
 def short(text: str) -> str:

@@ -154,6 +154,8 @@ def as_the_client_says(case: Case, report: ExitReport) -> Verdict:
             return Verdict(Outcome.PROVIDER_ERROR, said.reason)
         case Ending.CAP:
             return Verdict(Outcome.CAP_EXCEEDED, said.reason)
+        case Ending.CONTRADICTORY:
+            return _invalid(said.reason)
         case Ending.BY_EXIT_CODE if report.exit_code == 0:
             return Verdict(Outcome.COMPLETED, "")
         case Ending.UNSAID if report.exit_code == 0:

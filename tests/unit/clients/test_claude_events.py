@@ -166,6 +166,14 @@ def test_the_last_of_several_results_counts_and_turns_add_up() -> None:
     assert found.reported[0].tokens("input_tokens") == Measured(5000)
 
 
+def test_a_success_after_a_failure_is_not_the_clients_word() -> None:
+    """A client that failed says nothing more; whoever runs as its user can."""
+    failed = result(is_error=True, terminal_reason="aborted_tools", errors=["Interrupted"])
+    found = report(init(), failed, result())
+    assert (found.ending, found.answer) == (Ending.CONTRADICTORY, "")
+    assert found.reason == "the client's last result is a success, and one before it isn't: aborted_tools: Interrupted"
+
+
 def test_an_error_after_a_success_is_an_error() -> None:
     """The last result says how the client ended."""
     found = report(init(), result(), result(is_error=True, terminal_reason="max_turns", errors=["Reached"]))

@@ -266,6 +266,15 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "client_error",
         "the client ended with signal 9",
     ),
+    # Words that aren't the client's.
+    (
+        "a success behind a failure, with exit code 0",
+        GOOD.but(
+            **stream(init(), result(is_error=True, terminal_reason="aborted_tools", errors=["Interrupted"]), result())
+        ),
+        "evidence_invalid",
+        "the client's last result is a success, and one before it isn't: aborted_tools: Interrupted",
+    ),
     # Room.
     (
         "a success with no room left",
