@@ -13,6 +13,7 @@ from runner.core.canonical import Digest
 from runner.core.errors import EngineError, StudyError
 from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, Tokens, policy_for
 from runner.core.launch import GATEWAY_SOCKET
+from runner.core.owner import volume_name
 from runner.execute.journal import Journal
 from runner.execute.pod import PodImages, PodOrder
 from runner.execute.schedule import Crew, Execution, Standing, Verdict, remove_run
@@ -187,7 +188,7 @@ def fill_volumes(world: World, engine: Engine, ready: Ready) -> None:
 
 
 def _volume(run: str, corpus: str, role: str) -> str:
-    return f"pairbench-{run}-{corpus}-{role}"
+    return volume_name(run, corpus, role)
 
 
 @dataclass(frozen=True)
