@@ -38,7 +38,7 @@ class WireLimits:
     """What a client may ask of the wire; 32 MB is the provider's own limit of a body."""
 
     body_bytes: int = 32 * 1024 * 1024
-    bodies_in_memory_bytes: int = 128 * 1024 * 1024
+    bodies_in_memory_bytes: int = 64 * 1024 * 1024
     head_seconds: float = 30.0
     idle_seconds: float = 600.0
     body_seconds: float = 300.0
@@ -126,6 +126,14 @@ class Connection:
         return False
 
     async def _answer(self, exchange: Exchange, head: Request) -> Answer:
+        problem = await self._receive(exchange, head)
+        if problem:
+            return self._gateway.refuse(exchange, problem)
+        async with self._listening():
+            return await self._gateway.answer(exchange)
+
+    async def _receive(self, exchange: Exchange, head: Request) -> RefusedError | None:
+        """The exchange has its request, or what came of it; returns what is wrong with it."""
         received = bytearray()
         problem: RefusedError | None = None
         try:
@@ -136,10 +144,7 @@ class Connection:
         except TimeoutError:
             problem = RefusedError(408, "bad_request", "The body of the request did not arrive.")
         exchange.request = Request(head.method, head.target, head.headers, bytes(received))
-        if problem:
-            return self._gateway.refuse(exchange, problem)
-        async with self._listening():
-            return await self._gateway.answer(exchange)
+        return problem
 
     async def _head(self) -> Request | RefusedError | None:
         """The next request's head, what is wrong with it, or None when no more comes."""

@@ -5,15 +5,15 @@ A line is either in its file whole or not at all: what a full disk cut short is 
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from typing import TYPE_CHECKING
 
 from gateway.exchange import Exchange, exchange_document
+from gateway.quoting import PIECE_BYTES, quoted, quoted_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gateway.exchange import Request
 
@@ -29,17 +29,28 @@ class EvidenceError(Exception):
     """The evidence can't be written; nothing may be answered any more."""
 
 
-def body_value(body: bytes | bytearray) -> str | dict[str, str]:
-    """The body as text, or in base64 when it isn't UTF-8."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
-
-
 def encoded(value: object) -> bytes:
     """`value` as compact UTF-8 JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _bodies(exchange: Exchange) -> Iterator[bytes]:
+    yield b'{"seq":%d,"request":' % exchange.seq
+    yield from quoted(exchange.request.body)
+    yield b',"response":'
+    yield from quoted(exchange.response)
+    yield b"}\n"
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in larger pieces, for few calls of the system and little memory."""
+    gathered = bytearray()
+    for piece in pieces:
+        gathered += piece
+        if len(gathered) >= PIECE_BYTES:
+            yield bytes(gathered)
+            gathered.clear()
+    yield bytes(gathered)
 
 
 class Evidence:
@@ -75,7 +86,12 @@ class Evidence:
         The request is measured as it will be written. A response is JSON or events of JSON, of which only quotes,
         backslashes and line ends grow when they are quoted again: it doubles at most.
         """
-        request_bytes = sum(len(encoded(part)) for part in (request.method, request.target, body_value(request.body)))
+        request_bytes = sum(len(encoded(part)) for part in (request.method, request.target))
+        if self._used_bytes + len(request.body) > self._limit_bytes:
+            # Not worth a closer look.
+            self.full = True
+            return None
+        request_bytes += quoted_bytes(request.body)
         needed_bytes = LINE_ALLOWANCE_BYTES + request_bytes + 2 * response_limit_bytes
         if self._used_bytes + self._pending_bytes + needed_bytes > self._limit_bytes - self._reserve_bytes:
             self.full = True
@@ -99,29 +115,26 @@ class Evidence:
             if self._used_bytes + self._pending_bytes + len(line) > self._limit_bytes:
                 self.unrecorded += 1
                 return
-            self._append([(EXCHANGES, line)])
+            self._append(EXCHANGES, [line])
             return
         self.release(reserved_bytes)
-        bodies = {
-            "seq": exchange.seq,
-            "request": body_value(exchange.request.body),
-            "response": body_value(exchange.response),
-        }
-        self._append([(BODIES, encoded(bodies) + b"\n"), (EXCHANGES, line)])
+        self._append(BODIES, _bodies(exchange))
+        self._append(EXCHANGES, [line])
 
-    def _append(self, lines: Iterable[tuple[str, bytes]]) -> None:
-        for name, line in lines:
-            file = self._files[name]
-            before_bytes = os.fstat(file).st_size
-            written_bytes = 0
-            try:
-                while written_bytes < len(line):
-                    written_bytes += os.write(file, line[written_bytes:])
-            except OSError as error:
-                self.full = self.broken = True
-                os.ftruncate(file, before_bytes)
-                raise EvidenceError(f"{name} can't be written: {error}") from error
-            self._used_bytes += len(line)
+    def _append(self, name: str, pieces: Iterable[bytes]) -> None:
+        """One line, made of the pieces, is at the end of the file."""
+        file = self._files[name]
+        before_bytes = os.fstat(file).st_size
+        try:
+            for piece in _gathered(pieces):
+                written_bytes = 0
+                while written_bytes < len(piece):
+                    written_bytes += os.write(file, piece[written_bytes:])
+                self._used_bytes += len(piece)
+        except OSError as error:
+            self.full = self.broken = True
+            os.ftruncate(file, before_bytes)
+            raise EvidenceError(f"{name} can't be written: {error}") from error
 
     def close(self) -> None:
         """Everything recorded is on the file system, and the files are closed."""

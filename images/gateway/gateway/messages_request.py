@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -10,8 +11,12 @@ from gateway.provider_errors import RefusedError
 
 # Tuples: what a client sends in their place may not be hashable.
 ROLES = ("user", "assistant")
-# Whoever writes parts of an accepted body again may nest them this much deeper.
-DEPTH_SLACK = 64
+# Whoever writes parts of an accepted body again may nest them deeper; Python gives up at about 1000.
+MAXIMUM_DEPTH = 400
+# A small value takes twenty times its bytes of memory. A conversation has some hundreds, 32 MB have room for millions.
+MAXIMUM_VALUES = 100_000
+# A string of JSON, or the beginning of one that never ends; it takes one pass.
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 TOOL_CHOICES = ("auto", "any", "tool", "none")
 
 
@@ -52,17 +57,50 @@ def parse_object(body: bytes) -> dict[str, Any]:
     Raises:
         RefusedError: when it holds something else, text that isn't Unicode included.
     """
+    if _has_too_many_values(body):
+        bad(f"The request body has more than {MAXIMUM_VALUES} values")
     try:
         document = json.loads(body, parse_constant=_no_constant)
-        probe = document
-        for _ in range(DEPTH_SLACK):
-            probe = [probe]
-        json.dumps(probe, ensure_ascii=False).encode()
+        _check_texts(document)
     except (ValueError, RecursionError) as error:
         bad(f"The request body is not valid JSON: {type(error).__name__}")
     if not isinstance(document, dict):
         bad("The request body must be a JSON object")
     return document
+
+
+def _has_too_many_values(body: bytes) -> bool:
+    """Whether reading the body could take memory out of all proportion; looks at bytes alone."""
+    if len(body) <= MAXIMUM_VALUES:
+        return False
+    # Every string has an end that isn't escaped, or is one of at most as many that only look so.
+    if body.count(b'"') - body.count(b'\\"') > 4 * MAXIMUM_VALUES:
+        return True
+    bare = STRING.sub(b"", body)
+    return sum(bare.count(mark) for mark in (b",", b"[", b"{")) > MAXIMUM_VALUES
+
+
+def _check_texts(document: object) -> None:
+    """Returns when all texts are Unicode, and nothing lies too deep.
+
+    Raises:
+        ValueError: when they aren't, or something does.
+    """
+    level: list[object] = [document]
+    for _ in range(MAXIMUM_DEPTH):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, str) and not value.isascii():
+                value.encode()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, dict):
+                below += value.keys()
+                below += value.values()
+        if not below:
+            return
+        level = below
+    raise ValueError("nested too deep")
 
 
 def parse_request(body: bytes, *, counting: bool) -> MessagesRequest:

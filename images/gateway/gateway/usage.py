@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RULE = "byte-quarter-1"
 BYTES_PER_TOKEN = 4
+LONG_TEXT_CHARACTERS = 1_000_000
 
 Ttl = Literal["5m", "1h"]
 TTLS = ("5m", "1h")
@@ -33,7 +34,33 @@ class Segment:
 
 def canonical(value: object) -> bytes:
     """JSON with sorted keys and no spaces, in UTF-8."""
+    return _canonical_in_pieces(value) if _has_long_text(value) else _canonical_at_once(value)
+
+
+def _canonical_at_once(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _has_long_text(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) > LONG_TEXT_CHARACTERS
+    if isinstance(value, list):
+        return any(map(_has_long_text, value))
+    return isinstance(value, dict) and (any(map(_has_long_text, value.values())) or any(map(_has_long_text, value)))
+
+
+def _canonical_in_pieces(value: object) -> bytes:
+    """The same bytes, without the copies of long texts that Python's encoder makes."""
+    if isinstance(value, str):
+        starts = range(0, len(value), LONG_TEXT_CHARACTERS)
+        pieces = (_canonical_at_once(value[start : start + LONG_TEXT_CHARACTERS])[1:-1] for start in starts)
+        return b'"' + b"".join(pieces) + b'"'
+    if isinstance(value, list):
+        return b"[" + b",".join(map(_canonical_in_pieces, value)) + b"]"
+    if isinstance(value, dict):
+        items = (_canonical_in_pieces(key) + b":" + _canonical_in_pieces(value[key]) for key in sorted(value))
+        return b"{" + b",".join(items) + b"}"
+    return _canonical_at_once(value)
 
 
 def tokens(data: bytes) -> int:

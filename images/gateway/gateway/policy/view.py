@@ -43,7 +43,7 @@ class View:
     def of(cls, request: MessagesRequest) -> View:
         """The view of a request; tools that the client forbids by `tool_choice` aren't on offer."""
         offered = () if request.tool_choice == "none" else request.tools
-        first = [block["text"] for block in request.messages[0][1] if block["type"] == "text"]
+        first = [block["text"][:RESULT_CHARACTERS] for block in request.messages[0][1] if block["type"] == "text"]
         human = [text for text in (without_reminders(block) for block in first) if text]
         directory = DIRECTORY.search("\n".join(first)[:RESULT_CHARACTERS])
         return cls(
@@ -66,9 +66,9 @@ class View:
 def last_human_text(request: MessagesRequest) -> str:
     """The last text that a user's message holds besides reminders, "" when there is none."""
     for role, blocks in reversed(request.messages):
-        texts = (without_reminders(block["text"]) for block in reversed(blocks) if block["type"] == "text")
-        if role == "user" and (found := next(filter(None, texts), "")):
-            return found[:RESULT_CHARACTERS]
+        texts = [block["text"][:RESULT_CHARACTERS] for block in blocks if block["type"] == "text"]
+        if role == "user" and (found := next(filter(None, map(without_reminders, reversed(texts))), "")):
+            return found
     return ""
 
 
