@@ -72,7 +72,7 @@ def plan(study: Path, *, as_json: bool) -> None:
 @_STUDY
 @_JSON
 def run(study: Path, *, as_json: bool) -> None:
-    """Run STUDY: lock it, run every trial in a fresh pod, seal the summary. Exit 1 when a trial failed."""
+    """Run STUDY: lock it, run every trial in a fresh pod, seal the summary. Exit 1 when a trial or a gate failed."""
     with Watch() as watch:
         world = wiring.make_world(watch)
         ran = executing.run_study(world, study)
@@ -83,7 +83,7 @@ def run(study: Path, *, as_json: bool) -> None:
 @_RUN
 @_JSON
 def resume(run: str, *, as_json: bool) -> None:
-    """Go on with RUN after any interruption; what completed isn't run again. Exit 1 when a trial failed."""
+    """Go on with RUN after any interruption; what completed isn't run again. Exit 1 when a trial or a gate failed."""
     with Watch() as watch:
         world = wiring.make_world(watch)
         ran = resuming.resume_run(world, _folder(run))
@@ -102,7 +102,8 @@ def _conclude(world: World, ran: executing.Ran, *, as_json: bool) -> NoReturn:
         click.echo(f"interrupted; go on with: pairbench resume {ran.folder.name}", err=True)
     outcomes = run_status(world.files, ran.folder).outcomes
     failed = sum(count for outcome, count in outcomes.items() if outcome != Outcome.COMPLETED)
-    sys.exit(ExitCode.DONE if ran.complete and not failed else ExitCode.FINDING)
+    gates_hold = all(gate.verdict == "passed" for gate in found.gates)
+    sys.exit(ExitCode.DONE if ran.complete and not failed and gates_hold else ExitCode.FINDING)
 
 
 @click.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from runner.core.documents import Document, Part
+from runner.core.gates import Gate
 
 PROTOCOL_VERSION: Final = "1"
 """Names the way of measuring; it changes when a rule of it does, and other protocols' figures are never put beside."""
@@ -100,3 +101,5 @@ class Lock(Document):
     corpora: dict[str, CorpusPin]
     engine: EnginePin
     harness: HarnessPin
+    gates: tuple[Gate, ...] = ()
+    """The study's thresholds, frozen with everything else before the first trial."""

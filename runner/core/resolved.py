@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.documents import Document, Part
+from runner.core.gates import Gate
 from runner.core.model_script import ModelScript
 from runner.core.study import (
     ClaudeCodeClient,
@@ -67,6 +68,7 @@ class ResolvedStudy(Document):
     arms: tuple[ResolvedArm, ...]
     tasks: tuple[ResolvedTask, ...]
     corpora: dict[str, CorpusLock]
+    gates: tuple[Gate, ...] = ()
 
     def arm(self, name: str) -> ResolvedArm:
         """The arm called `name`, which must be one of the study's."""

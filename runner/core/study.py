@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from runner.core.documents import Part
+from runner.core.gates import Gate
 
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -156,6 +157,7 @@ class StudyFile(Part):
     schedule: Schedule = Schedule()
     arms: Annotated[tuple[Arm, ...], Field(min_length=2, max_length=12)]
     tasks: tuple[Task, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
 
 class SourceLabel(Part):

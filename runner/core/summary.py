@@ -338,6 +338,81 @@ class OrderStratum(Part):
     ratio_ppm: QuantityField
 
 
+class DriftStratum(Part):
+    """The first, or the second, half of the complete blocks, in the order in which they were planned to run."""
+
+    measure: str
+    arm: str
+    half: Literal["first", "second"]
+    n_blocks: int
+    control_total: QuantityField
+    treatment_total: QuantityField
+    ratio_ppm: QuantityField
+
+
+class CacheWarmth(Part):
+    """How much of its input an arm's completed trials had from the provider's cache, by their place in the block."""
+
+    arm: str
+    position: int
+    trials: int
+    cache_read_tokens: QuantityField
+    input_side_tokens: QuantityField
+    """Uncached, read from the cache and written to it."""
+    read_share_ppm: QuantityField
+
+
+class ColdStarts(Part):
+    """Completed trials of an arm whose start-up took more than twice the arm's median."""
+
+    arm: str
+    trials: int
+    """Whose start-up is known."""
+    median_startup_us: QuantityField
+    """Microseconds: a median may lie between two milliseconds."""
+    cold: tuple[str, ...]
+
+
+class ArmVersions(Part):
+    """Who answered, and which client asked, in the completed trials of an arm."""
+
+    arm: str
+    models: tuple[str, ...]
+    client_versions: tuple[str, ...]
+
+
+class WorstCase(Part):
+    """Between what a contrast over all planned blocks would lie, whatever the unmeasured trials had come to.
+
+    An unmeasured trial may have had anything from 0 to the most there is: a share's labelled total, a limit of the
+    study. Where nothing limits a measure, an end that would need it is unavailable.
+    """
+
+    measure: str
+    arm: str
+    n_blocks: int
+    """Planned; of a share, those of tasks with labels."""
+    unmeasured_control: int
+    unmeasured_treatment: int
+    ratio_ppm: Range
+    mean_difference_scaled: Range
+
+
+class GateVerdict(Part):
+    """A threshold that the study froze before it ran, and what came of it."""
+
+    name: str
+    measure: str
+    arm: str
+    figure: str
+    end: str
+    comparison: Literal["at_most", "at_least"]
+    bound_scaled: int
+    """Parts per million for a ratio; in units of 1/scale of the measure for a difference."""
+    found_scaled: QuantityField
+    verdict: Literal["passed", "failed", "not_judged"]
+
+
 class InertTrials(Part):
     """Completed trials of an arm with a memory that never called it."""
 
@@ -442,7 +517,18 @@ class Summary(Document):
     views: tuple[View, ...]
     """Complete blocks first; then failures counted, when that moves any figure."""
     failures_line: str
+    gates: tuple[GateVerdict, ...]
+    """Judged over complete blocks."""
+    worst_case: tuple[WorstCase, ...]
+    """Of measures that some planned block lacks."""
+    obstacles: tuple[str, ...]
+    """Why the arms may not be compared; every contrast is unavailable then."""
     order_effect: tuple[OrderStratum, ...]
+    drift: tuple[DriftStratum, ...]
+    """Of the headline measures."""
+    cache_warmth: tuple[CacheWarmth, ...]
+    cold_starts: tuple[ColdStarts, ...]
+    versions: tuple[ArmVersions, ...]
     inert: tuple[InertTrials, ...]
     findings: tuple[FindingGroup, ...]
     models: tuple[ModelTokens, ...]

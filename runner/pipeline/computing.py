@@ -158,6 +158,8 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         ),
         prices=run.prices,
         sources=sources,
+        gates=lock.gates,
+        ceilings={"model_requests": study.limits.requests},
         pins=tuple(_pins(run)),
         checks=_checks(run),
         not_checked=tuple(_not_checked(run)),

@@ -150,6 +150,8 @@ def _ledger_problems(run: Run) -> Iterator[Problem]:
     for name, (locked, found) in pinned.items():
         if locked != found:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)
+    if run.lock.gates != run.study.gates:
+        yield Problem("its gates are not those of the study", layout.LOCK, "gates")
 
 
 def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:

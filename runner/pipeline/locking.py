@@ -269,6 +269,7 @@ def _lock(
             memory_bytes=info.memory_bytes,
         ),
         harness=identity.harness,
+        gates=study.gates,
     )
 
 

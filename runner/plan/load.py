@@ -14,6 +14,7 @@ from runner.core.canonical import parse_json, sha256_digest
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.declared import salvage_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.gates import SHARES
 from runner.core.launch import is_reserved_variable
 from runner.core.model_script import ModelScript, parse_model_script
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
@@ -169,6 +170,7 @@ def _loaded(
         arms=arms,
         tasks=tuple(tasks.values()),
         corpora={name: source.lock for name, source in sorted(corpora.items())},
+        gates=declared.gates,
     )
     return LoadedStudy(
         document=document,
@@ -298,6 +300,7 @@ def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
     ):
         for twice in sorted({name for name in names if names.count(name) > 1}):
             reading.complain(f"the name {twice!r} stands twice", document, key)
+    _check_gates(reading, declared, document)
     if declared.control not in {arm.name for arm in declared.arms}:
         reading.complain(f"{declared.control!r} is not the name of an arm", document, "control")
     client = declared.client.env
@@ -310,6 +313,18 @@ def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
                 reading.complain("the runner sets this variable itself", document, f"arms.{arm.name}.env.{name}")
             elif name in client:
                 reading.complain("client.env sets it already", document, f"arms.{arm.name}.env.{name}")
+
+
+def _check_gates(reading: _Reading, declared: StudyFile, document: str) -> None:
+    names = [gate.name for gate in declared.gates]
+    for twice in sorted({name for name in names if names.count(name) > 1}):
+        reading.complain(f"the name {twice!r} stands twice", document, "gates")
+    treatments = {arm.name for arm in declared.arms} - {declared.control}
+    for gate in declared.gates:
+        if gate.arm not in treatments:
+            reading.complain(f"{gate.arm!r} is not a treatment", document, f"gates.{gate.name}.arm")
+        if gate.measure in SHARES and declared.labels is None:
+            reading.complain("a study without labels has no such measure", document, f"gates.{gate.name}.measure")
 
 
 def _check_references(reading: _Reading, declared: StudyFile, tasks: Mapping[str, ResolvedTask], document: str) -> None:

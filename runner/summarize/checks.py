@@ -34,10 +34,12 @@ def own_omissions(context: SummaryContext, contrasts: int) -> tuple[NotChecked, 
             reason="No person and no model judged an answer; lexical reference checks are diagnostic coverage only.",
         ),
         NotChecked(
-            name="simultaneous intervals",
-            reason=f"Each interval holds for its own figure; none is widened for looking at {contrasts} contrasts.",
+            name="all figures at once",
+            reason=(
+                f"Intervals of several treatments in one measure are widened to hold together; none is widened for "
+                f"looking at all {contrasts} contrasts."
+            ),
         ),
-        NotChecked(name="power", reason="The smallest effect that a run of this size can detect is not computed."),
     ]
     if context.model.scripted:
         found.insert(

@@ -1,4 +1,4 @@
-"""What a reader must know beside the contrasts: order, inert trials, findings, models and tools."""
+"""What a reader must know beside the contrasts: order, drift, inert trials, findings, models and tools."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from runner.core.quantities import Measured, Unavailable
 from runner.core.records import Finding
 from runner.core.rounding import PPM, scaled_ratio
-from runner.core.summary import FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
+from runner.core.summary import DriftStratum, FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
 from runner.core.usage import TOKEN_CLASSES, class_total
-from runner.summarize.measures import MEASURES
+from runner.summarize.measures import HEADLINE, MEASURES
 from runner.summarize.pairs import MeasuredPairs, measured_pairs
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from runner.core.usage import ModelUsage
     from runner.summarize.context import ArmFacts
+    from runner.summarize.pairs import Pair
     from runner.summarize.trials import Block, Trial
 
 # The client reports dollars as a float: rounding it to micro-dollars may land one beside the exact figure.
@@ -49,6 +50,35 @@ def _stratum(item: MeasuredPairs, control: str, arm: str, control_ran: Literal["
         control_total=Measured(totals[0]) if pairs else nothing,
         treatment_total=Measured(totals[1]) if pairs else nothing,
         ratio_ppm=scaled_ratio(totals[1], totals[0], PPM, f"the total of {control} is 0") if pairs else nothing,
+    )
+
+
+def drift(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[DriftStratum, ...]:
+    """Each headline contrast over the first half of its blocks, as they were planned to run, and over the second."""
+    strata: list[DriftStratum] = []
+    for measure in (measure for measure in MEASURES if measure.name in HEADLINE):
+        item = measured_pairs(measure, blocks, "complete_blocks")
+        pairs = sorted(item.pairs, key=lambda pair: min(t.planned.sequence for t in pair.block.trials.values()))
+        middle = (len(pairs) + 1) // 2
+        for arm in arms[1:]:
+            strata += [
+                _half(measure.name, (arms[0], arm), "first", pairs[:middle]),
+                _half(measure.name, (arms[0], arm), "second", pairs[middle:]),
+            ]
+    return tuple(strata)
+
+
+def _half(measure: str, arms: tuple[str, str], half: Literal["first", "second"], pairs: list[Pair]) -> DriftStratum:
+    nothing = Unavailable("no block of this half has this measure")
+    totals = [sum(pair.values[name].value for pair in pairs) for name in arms]
+    return DriftStratum(
+        measure=measure,
+        arm=arms[1],
+        half=half,
+        n_blocks=len(pairs),
+        control_total=Measured(totals[0]) if pairs else nothing,
+        treatment_total=Measured(totals[1]) if pairs else nothing,
+        ratio_ppm=scaled_ratio(totals[1], totals[0], PPM, f"the total of {arms[0]} is 0") if pairs else nothing,
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runner.core.prices import FIXTURE_MODEL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from runner.core.canonical import Digest
+    from runner.core.gates import Gate
     from runner.core.prices import PriceTable
     from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
 
@@ -68,6 +71,9 @@ class SummaryContext:
     schedule: ScheduleIdentity
     prices: PriceTable
     sources: SourceDigests
+    gates: tuple[Gate, ...] = ()
+    ceilings: Mapping[str, int] = field(default_factory=dict)
+    """Measure -> the most that one trial may have of it, where the study limits it."""
     pins: tuple[Pin, ...] = ()
     checks: tuple[Check, ...] = ()
     """Checks that other stages executed."""

@@ -51,8 +51,13 @@ class Contrasts:
     simultaneous: tuple[Simultaneous, ...]
 
 
-def make_contrasts(measured: Sequence[MeasuredPairs], arms: tuple[str, ...], bootstrap: Bootstrap) -> Contrasts:
-    """Every treatment against the control, the first of `arms`, in every measure."""
+def make_contrasts(
+    measured: Sequence[MeasuredPairs], arms: tuple[str, ...], bootstrap: Bootstrap, obstacles: Sequence[str] = ()
+) -> Contrasts:
+    """Every treatment against the control, the first of `arms`, in every measure; none where there are `obstacles`."""
+    if obstacles:
+        reason = "; ".join(obstacles)
+        return Contrasts(tuple(_nothing(item, arms[0], arm, reason) for item in measured for arm in arms[1:]), ())
     samples = [sample_of(item, arms) for item in measured if item.pairs]
     resampled = iter(bootstrap.resampled(samples))
     single: list[Contrast] = []
@@ -173,15 +178,15 @@ def _contrast(
     )
 
 
-def _nothing(item: MeasuredPairs, control: str, arm: str) -> Contrast:
-    missing = Unavailable(NO_BLOCK)
+def _nothing(item: MeasuredPairs, control: str, arm: str, reason: str = NO_BLOCK) -> Contrast:
+    missing = Unavailable(reason)
     nothing, neither = Estimate(value=missing, low=missing, high=missing), Range(low=missing, high=missing)
     return Contrast(
         measure=item.measure.name,
         arm=arm,
         control=control,
-        n_blocks=0,
-        n_tasks=0,
+        n_blocks=len(item.pairs),
+        n_tasks=len(item.by_task()),
         levels=0,
         effective_tasks_milli=missing,
         ratio_ppm=nothing,

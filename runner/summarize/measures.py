@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from runner.core.gates import AMOUNT_SCALE
 from runner.core.prices import list_cost_microusd, unknown_usage
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 from runner.core.rounding import PPM
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from runner.core.prices import PriceTable
     from runner.core.records import Record, Score
     from runner.core.usage import ModelUsage
-
-AMOUNT_SCALE: Final = 1_000
 
 
 @dataclass(frozen=True)

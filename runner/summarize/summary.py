@@ -23,11 +23,14 @@ from runner.core.summary import (
     Summary,
     View,
 )
+from runner.summarize.bounds import worst_cases
 from runner.summarize.census import take_census
 from runner.summarize.checks import own_checks, own_omissions
-from runner.summarize.confounders import group_findings, inert_trials, model_tokens, order_effect, tool_totals
+from runner.summarize.confounders import drift, group_findings, inert_trials, model_tokens, order_effect, tool_totals
+from runner.summarize.gates import judge
 from runner.summarize.measures import HEADLINE, MEASURES
 from runner.summarize.spend import spend_of_all_attempts
+from runner.summarize.surroundings import cache_warmth, cold_starts, obstacles, versions
 from runner.summarize.trials import blocks_of, join_trials
 from runner.summarize.views import make_view
 
@@ -57,10 +60,12 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
     trials = join_trials(context, plan, records, scores)
     blocks = blocks_of(trials, names)
     bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
-    complete = make_view(blocks, names, "complete_blocks", bootstrap)
+    found_versions = versions(trials, names)
+    found_obstacles = obstacles(found_versions)
+    complete = make_view(blocks, names, "complete_blocks", bootstrap, found_obstacles)
     failed = sum(trial.consequence.failure for trial in trials)
     # Without a failure both treatments use the same blocks and the same readings.
-    counted = make_view(blocks, names, "failures_counted", bootstrap) if failed else complete
+    counted = make_view(blocks, names, "failures_counted", bootstrap, found_obstacles) if failed else complete
     moved = _moved(complete, counted)
     return Summary(
         study=_study(context, plan, len(blocks)),
@@ -85,7 +90,14 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
         census=take_census(trials, blocks, names),
         views=(complete, counted) if moved else (complete,),
         failures_line=_failures_line(failed, moved),
+        gates=judge(context.gates, complete),
+        worst_case=worst_cases(blocks, names, context.ceilings),
+        obstacles=found_obstacles,
         order_effect=order_effect(blocks, names),
+        drift=drift(blocks, names),
+        cache_warmth=cache_warmth(trials, names),
+        cold_starts=cold_starts(trials, names),
+        versions=found_versions,
         inert=inert_trials(trials, arms),
         findings=group_findings(trials),
         models=model_tokens(blocks, names),

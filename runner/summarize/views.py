@@ -34,10 +34,16 @@ _MEANINGS: Final[dict[Treatment, str]] = {
 }
 
 
-def make_view(blocks: tuple[Block, ...], arms: tuple[str, ...], treatment: Treatment, bootstrap: Bootstrap) -> View:
-    """Every figure under `treatment`; `arms` begins with the control."""
+def make_view(
+    blocks: tuple[Block, ...],
+    arms: tuple[str, ...],
+    treatment: Treatment,
+    bootstrap: Bootstrap,
+    obstacles: tuple[str, ...] = (),
+) -> View:
+    """Every figure under `treatment`; `arms` begins with the control, and `obstacles` leave no contrast."""
     measured = [measured_pairs(measure, blocks, treatment) for measure in MEASURES]
-    contrasts = make_contrasts(measured, arms, bootstrap)
+    contrasts = make_contrasts(measured, arms, bootstrap, obstacles)
     return View(
         treatment=treatment,
         meaning=_MEANINGS[treatment],

@@ -150,4 +150,4 @@ def test_spend_counts_every_attempt() -> None:
 def test_what_was_not_checked_is_said() -> None:
     """A fixture says first that it knows nothing of a provider's model."""
     names = [item.name for item in summary_of(make_run(SPEC)).not_checked]
-    assert names == ["a provider's model", "answer quality", "simultaneous intervals", "power", "second machine"]
+    assert names == ["a provider's model", "answer quality", "all figures at once", "second machine"]
