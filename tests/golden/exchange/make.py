@@ -1,7 +1,8 @@
 """Makes the golden files of the gateway: `python -m tests.golden.exchange.make`.
 
-They are what a gateway of the configuration beside this script writes for the requests below, on a clock that moves by a
-millisecond whenever somebody looks at it. Both sides of the format test against them.
+They are what a gateway of the configurations beside this script writes for the requests below, on a clock that moves by a
+millisecond whenever somebody looks at it. Both sides of the formats test against them: the host makes the configuration
+of `script.yaml`, and the gateway plays it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ from gateway.identifiers import identifier
 from gateway.scripted import ScriptedUpstream
 from gateway.server import Server
 
+from runner.core.gateway import GatewayConfig, PolicyChoice
+from runner.core.model_script import parse_model_script
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).resolve().parent
 CONFIG = HERE / "gateway.json"
+SCRIPT = HERE / "script.yaml"
+SCRIPTED_CONFIG = HERE / "gateway-script.json"
 FILES = ("exchanges.jsonl", "bodies.jsonl")
+SCRIPTED_FILES = {"exchanges.jsonl": "exchanges-script.jsonl", "bodies.jsonl": "bodies-script.jsonl"}
 # The last line of this one was cut short, as by a host that lost power.
 BROKEN = "exchanges-cut.jsonl"
 BROKEN_BYTES = 40
@@ -87,21 +94,47 @@ def post(body: dict[str, Any], path: str = "/v1/messages?beta=true", token: str 
     return head.encode() + data
 
 
-async def talk(folder: Path) -> None:
-    """The files are in `folder`."""
-    config = parse_config(CONFIG.read_text())
+def scripted_requests() -> Iterator[bytes]:
+    """One request for each rule that answers and one for none, in the order of `script.yaml`."""
+    use_id = identifier("toolu", "golden", 2, 2)
+    use = {"type": "tool_use", "id": use_id, "name": "Grep", "input": {"pattern": "send_failed"}}
+    result = {"type": "tool_result", "tool_use_id": use_id, "content": "pkg/conn.py:3:def send_failed(self):"}
+    second = ({"role": "assistant", "content": [use]}, {"role": "user", "content": [result]})
+    yield post(conversation(True))
+    yield post(conversation(True))
+    yield post(conversation(True, *second))
+    yield post(conversation(True, *second))
+    yield post(conversation(False, *second), retry=1)
+    yield post({"model": "m", "max_tokens": 100, "messages": [QUESTION]}, token="golden-memory")
+    yield post(conversation(True, *second))
+    yield post(conversation(True, *second))
+    yield post({}, path="/v1/models")
+    yield post(conversation(True))
+
+
+def scripted_config() -> bytes:
+    """The configuration that the host makes of `script.yaml`."""
+    plain = GatewayConfig.from_bytes(CONFIG.read_bytes(), str(CONFIG))
+    script = parse_model_script(SCRIPT.read_bytes(), str(SCRIPT))
+    policy = PolicyChoice(name="script", version=1)
+    return plain.model_copy(update={"policy": policy, "script": script, "request_limit": 20}).to_bytes()
+
+
+async def talk(folder: Path, text: str, wanted: Iterator[bytes]) -> None:
+    """The files of a gateway with that configuration are in `folder`."""
+    config = parse_config(text)
     evidence = Evidence(str(folder / "gateway"), config.record_limit_bytes)
     ticks = count(1_000_000, 1_000_000)
     gateway = Gateway(
         Admission(config.tokens, config.request_limit),
-        ScriptedUpstream(config.seed),
+        ScriptedUpstream(config.seed, config.script),
         evidence,
         config.seed,
         now_ns=lambda: next(ticks),
     )
     server = Server(gateway, WireLimits())
     await server.listen(str(folder / "s"), None)
-    for request in requests():
+    for request in wanted:
         reader, writer = await asyncio.open_unix_connection(str(folder / "s"))
         writer.write(request)
         await reader.read()
@@ -113,10 +146,22 @@ async def talk(folder: Path) -> None:
 
 def made() -> dict[str, bytes]:
     """The golden files by name, as the code of today makes them."""
+    files = written(CONFIG.read_text(), requests())
+    config = scripted_config()
+    scripted = written(config.decode(), scripted_requests())
+    return {
+        **files,
+        BROKEN: files["exchanges.jsonl"][:-BROKEN_BYTES],
+        SCRIPTED_CONFIG.name: config,
+        **{SCRIPTED_FILES[name]: content for name, content in scripted.items()},
+    }
+
+
+def written(text: str, wanted: Iterator[bytes]) -> dict[str, bytes]:
+    """The evidence of a gateway with that configuration."""
     with tempfile.TemporaryDirectory(prefix="gw") as folder:
-        asyncio.run(talk(Path(folder)))
-        files = {name: (Path(folder) / "gateway" / name).read_bytes() for name in FILES}
-    return files | {BROKEN: files["exchanges.jsonl"][:-BROKEN_BYTES]}
+        asyncio.run(talk(Path(folder), text, wanted))
+        return {name: (Path(folder) / "gateway" / name).read_bytes() for name in FILES}
 
 
 if __name__ == "__main__":
