@@ -167,13 +167,13 @@ class Delay(Part):
 class Place(Part):
     """Where an answer stops: exactly one of its keys."""
 
-    before_headers: Literal[True] | None = None
+    before_headers: bool = False
     after_events: Count | None = None
     after_bytes: Count | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        if [self.before_headers, self.after_events, self.after_bytes].count(None) != 2:
+        if [self.before_headers or None, self.after_events, self.after_bytes].count(None) != 2:
             raise ValueError("exactly one of before_headers, after_events and after_bytes is needed")
         return self
 

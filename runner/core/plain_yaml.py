@@ -67,7 +67,7 @@ class _Reading:
         found: dict[str, Json] = {}
         for name_node, value_node in node.value:
             name = name_node.value if isinstance(name_node, yaml.ScalarNode) else ""
-            key = f"{place}.{name}".lstrip(".")
+            key = f"{place}.{name}".strip(".")
             if name_node.tag != f"{_TAG}str":
                 self._complain(name_node, key, "a key that is no text", "put it in quotes")
             elif name in found:
