@@ -81,7 +81,7 @@ def programs_layer(name: str, spec: ImageSpec, base: Base, build: Build) -> Laye
     for folder in spec.folders:
         tree.put(folder.path, FolderEntry(folder.mode, folder.uid, folder.gid))
     for program in spec.programs:
-        for path, data in program_files(build.images_dir / name, program):
+        for path, data in program_files(build.images_dir / (program.image or name), program):
             tree.put(path, FileEntry(Held(data)))
     if not tree.entries:
         return None

@@ -126,10 +126,12 @@ class WheelFile(Part):
 
 
 class Program(Part):
-    """A folder of ours beside `image.toml`, copied and compiled."""
+    """A folder of ours beside `image.toml`, or beside that of another image, copied and compiled."""
 
     source: RelativePath
     to: ImagePath
+    image: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
+    """The image in whose folder the source stands; none: this image's own."""
 
 
 class ImageSpec(Part):
