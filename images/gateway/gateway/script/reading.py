@@ -74,9 +74,9 @@ def _rule(value: object, place: str, problems: list[str]) -> Rule:
     if not table.has("respond"):
         table.complain("respond", "is missing")
     return Rule(
-        when=_when(table.raw("when") or {}, table.where("when"), problems),
+        when=_when(table.table("when"), table.where("when"), problems),
         times=table.count("times", 1),
-        respond=_respond(table.raw("respond") or {}, table.where("respond"), problems),
+        respond=_respond(table.table("respond"), table.where("respond"), problems),
     )
 
 
@@ -143,7 +143,7 @@ def _respond(value: object, place: str, problems: list[str]) -> Respond:
     if kinds.count(True) != 1:
         table.complain("", f"needs exactly one of: a reply ({', '.join(REPLY_KEYS)}), policy, error, raw")
     delay = Table(
-        table.raw("delay_ms") or {}, table.where("delay_ms"), problems, ("headers", "first_event", "between_events")
+        table.table("delay_ms"), table.where("delay_ms"), problems, ("headers", "first_event", "between_events")
     )
     model = table.checked(
         "model",

@@ -34,6 +34,10 @@ class Table:
     def raw(self, key: str) -> Any:
         return self._values.get(key)
 
+    def table(self, key: str) -> Any:
+        """The value, or an empty object when it is absent."""
+        return self._values.get(key, {})
+
     def where(self, key: str) -> str:
         return f"{self.place}.{key}"
 

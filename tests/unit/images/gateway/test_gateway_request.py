@@ -111,3 +111,45 @@ def test_a_refusal_has_the_shape_of_the_provider_s_errors() -> None:
     }
     assert dict(answer.headers)["x-should-retry"] == "false"
     assert answer.observe().usage.document() == {"unavailable": "refused: request_limit"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "taken"),
+    [
+        (b"[" + b"1," * 99_000 + b"1]", True),
+        (b"[" + b"1," * 100_001 + b"1]", False),
+        (b'"' + b"1," * 200_000 + b'"', True),
+        (b'"' + b'\\",[' * 200_000 + b'"', True),
+        (b"[" + b'"\\\\",' * 300_000 + b"1]", False),
+        (b"[" * 399 + b"]" * 399, True),
+        (b"[" * 400 + b"]" * 400, False),
+        (b'{"a":' * 400 + b"1" + b"}" * 400, False),
+        (b'"\\ud83d\\ude00"', True),
+        (b'"\\ud83d"', False),
+        (b'{"\\ude00":1}', False),
+        (b'"\\\\ud83d"', True),
+    ],
+    ids=[
+        "values",
+        "too-many",
+        "commas-in-text",
+        "brackets-in-text",
+        "backslashes",
+        "depth",
+        "too-deep",
+        "deep-objects",
+        "pair",
+        "lone",
+        "lone-in-key",
+        "escaped-backslash",
+    ],
+)
+def test_bodies_out_of_proportion_are_refused(inside: bytes, *, taken: bool) -> None:
+    """Values outside of texts are counted, depth is bounded, and every text is Unicode."""
+    sent = body()[:-1] + b',"metadata":' + inside + b"}"
+    if taken:
+        assert parse_request(sent, counting=False).model == "claude-sonnet-4-5"
+        return
+    with pytest.raises(RefusedError) as caught:
+        parse_request(sent, counting=False)
+    assert (caught.value.status, caught.value.refused) == (400, "bad_request")

@@ -32,6 +32,14 @@ def test_characters_count_by_their_utf8_bytes() -> None:
     assert canonical({"b": "ü", "a": 1}) == b'{"a":1,"b":"\xc3\xbc"}'
 
 
+def test_long_texts_have_the_same_canonical_bytes() -> None:
+    """They are written in pieces, which shows nowhere."""
+    long = 'a"ü\U0001f600\n' * 300_000
+    value = {"b": [long, {"k": None, "a": [1, True, "x"]}], long: 2, "a": long}
+    written = canonical(value)
+    assert written == json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def test_segments_stand_in_the_order_of_the_prompt() -> None:
     """Tools come first, then the system prompt, then the messages."""
     found = segments_of(tools=[{"name": "Grep"}], system="S", messages=[{"role": "user", "content": "hi"}])
