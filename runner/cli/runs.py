@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from runner import wiring
+from runner.cli.planning import power_asked, power_options, render_power
 from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
+from runner.core.canonical import canonical_line
 from runner.core.errors import EvidenceError, ExitCode
 from runner.core.outcomes import Outcome
 from runner.pipeline import concluding, executing, locking, resuming
@@ -31,13 +33,20 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 
 @click.command()
 @_STUDY
+@power_options
 @_JSON
-def plan(study: Path, *, as_json: bool) -> None:
-    """Show what STUDY would run, in which order, and how its arms differ. Nothing is spent or started."""
+def plan(study: Path, *, as_json: bool, **asked: Any) -> None:
+    """Show what STUDY would run, in which order, and how its arms differ. Nothing is spent or started.
+
+    With --pilot, or with stated standard deviations of logarithms, say what effect a study of this size can see, and
+    with --detect how many repetitions an effect needs. With --json and these, print the power alone.
+    """
     with Watch() as watch:
         planned = locking.plan_study(wiring.make_world(watch), study)
+    power = power_asked(wiring.make_files(), _folder, planned.study, asked)
     if as_json:
-        sys.stdout.write(planned.plan.to_bytes().decode("utf-8"))
+        document = planned.plan.to_bytes() if power is None else canonical_line(power.json_value())
+        sys.stdout.write(document.decode("utf-8"))
         return
     declared, limits = planned.study, planned.study.limits
     console = Console(highlight=False, markup=False)
@@ -66,6 +75,8 @@ def plan(study: Path, *, as_json: bool) -> None:
         table.add_row(str(number), block, ", ".join(arms))
     console.print()
     console.print(table)
+    if power is not None:
+        render_power(power, console)
 
 
 @click.command()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from runner.collect.attempt import AttemptResult
+    from runner.core.canonical import Digest
     from runner.core.ledger import LedgerLine
     from runner.core.plan import PlannedTrial
     from runner.core.quantities import Quantity
@@ -66,13 +67,14 @@ def scores_of(run: Run, records: tuple[Record, ...]) -> tuple[Score, ...]:
 
 def summary_of(run: Run, records: tuple[Record, ...], scores: tuple[Score, ...]) -> Summary:
     """The summary of a run."""
-    sources = SourceDigests(
-        lock=run.lock.digest(),
-        ledger_head=run.ledger_head,
-        records=sha256_digest(lines_of(records)),
-        scores=sha256_digest(lines_of(scores)),
-    )
-    return summarize(_context(run, sources), run.plan, records, scores)
+    context = context_of(run, sha256_digest(lines_of(records)), sha256_digest(lines_of(scores)))
+    return summarize(context, run.plan, records, scores)
+
+
+def context_of(run: Run, records: Digest, scores: Digest) -> SummaryContext:
+    """What a summary of a run needs beside its plan and the records and scores with these digests."""
+    sources = SourceDigests(run.lock.digest(), run.ledger_head, records, scores)
+    return _context(run, sources)
 
 
 def lines_of(documents: tuple[Record, ...] | tuple[Score, ...]) -> bytes:

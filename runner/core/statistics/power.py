@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Unavailable
 from runner.core.rounding import PPM
+from runner.core.statistics.bootstrap import MINIMUM_TASKS
 from runner.core.statistics.exact import decimals, student_quantile
 from runner.core.statistics.spread import Spread, ratio_spread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runner.core.statistics.bootstrap import Sample
 
 POWER_PPM: Final = 800_000
 MOST_REPETITIONS: Final = 1_000
+MOST_TASKS: Final = 10_000
 
 
 def detectable(spread: Spread, level_ppm: int, power_ppm: int = POWER_PPM) -> Decimal:
@@ -111,17 +115,32 @@ def observed_variances(sample: Sample, arm: int) -> Variances | Unavailable:
 
 def needed_repetitions(variances: Variances, tasks: int, effect: Decimal, level_ppm: int) -> int | Unavailable:
     """The fewest repetitions with which `tasks` tasks can see `effect`, a logarithm of a ratio."""
-    with decimals():
-        wanted = abs(effect)
-        if detectable(variances.spread(tasks, MOST_REPETITIONS), level_ppm) > wanted:
-            return Unavailable(
-                f"more than {MOST_REPETITIONS} repetitions of {tasks} tasks would be needed: add tasks instead"
-            )
-        low, high = 0, MOST_REPETITIONS
-        while high - low > 1:
-            middle = (low + high) // 2
-            if detectable(variances.spread(tasks, middle), level_ppm) > wanted:
-                low = middle
-            else:
-                high = middle
-        return high
+
+    def sees(repetitions: int) -> bool:
+        return detectable(variances.spread(tasks, repetitions), level_ppm) <= abs(effect)
+
+    if not sees(MOST_REPETITIONS):
+        return Unavailable(
+            f"more than {MOST_REPETITIONS} repetitions of {tasks} tasks would be needed: add tasks instead"
+        )
+    return _fewest(sees, MOST_REPETITIONS)
+
+
+def needed_tasks(variances: Variances, repetitions: int, effect: Decimal, level_ppm: int) -> int | Unavailable:
+    """The fewest tasks of the same kind that see `effect` with so many repetitions."""
+
+    def sees(tasks: int) -> bool:
+        return detectable(variances.spread(tasks, repetitions), level_ppm) <= abs(effect)
+
+    if not sees(MOST_TASKS):
+        return Unavailable(f"more than {MOST_TASKS} tasks would be needed")
+    return max(MINIMUM_TASKS, _fewest(sees, MOST_TASKS))
+
+
+def _fewest(sees: Callable[[int], bool], most: int) -> int:
+    """The smallest number that sees; `most` does, and so does every number above one that does."""
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sees(middle) else (middle, high)
+    return high
