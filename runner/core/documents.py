@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
 from runner.core.canonical import Digest, canonical_bytes, canonical_line, parse_json, parse_lines, sha256_digest
 from runner.core.errors import EvidenceError, PairbenchError, Problem
@@ -26,7 +26,23 @@ def _quantity(value: object) -> Quantity:
         raise ValueError(error.problems[0].message) from error
 
 
-QuantityField = Annotated[Any, BeforeValidator(_quantity), PlainSerializer(quantity_json, return_type=Any)]
+_QUANTITY_SCHEMA = {
+    "anyOf": [
+        {"type": "integer"},
+        {
+            "type": "object",
+            "properties": {"unavailable": {"type": "string"}},
+            "required": ["unavailable"],
+            "additionalProperties": False,
+        },
+    ]
+}
+QuantityField = Annotated[
+    Any,
+    BeforeValidator(_quantity),
+    PlainSerializer(quantity_json, return_type=Any),
+    WithJsonSchema(_QUANTITY_SCHEMA),
+]
 """A `Quantity` in a document: an integer, or `{"unavailable": reason}`."""
 
 
