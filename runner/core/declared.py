@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,7 +13,7 @@ from runner.core.documents import place_of, validated
 from runner.core.errors import Problem, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -45,12 +46,17 @@ def read_declared(model: type[M], data: bytes, document: str) -> M:
 
 
 def salvage_declared(
-    model: type[M], data: bytes, document: str, optional: Collection[str] = ()
+    model: type[M],
+    data: bytes,
+    document: str,
+    optional: Collection[str] = (),
+    stand_ins: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[M | None, tuple[Problem, ...]]:
     """The declaration in `data`, and everything that is wrong with it.
 
-    Where all that is wrong are unknown keys, or what stands in the tables `optional`, the declaration is there without
-    these: whoever goes on with it finds what else is wrong. Otherwise it is None.
+    What is wrong is left out: a table of `optional` as a whole, anything else by its key. Where a key of the document
+    itself is then missing, `stand_ins` may have a value for it. Whoever goes on with what is left finds what else is
+    wrong; where too little is left, the declaration is None.
     """
     try:
         value = parse_toml(data, document)
@@ -60,23 +66,33 @@ def salvage_declared(
             return None, error.problems
         rest = _without(value, error.__cause__, optional)
         try:
-            found = None if rest is None else validated(model, rest, document, StudyError)
+            found = validated(model, {**stand_ins, **rest}, document, StudyError)
         except StudyError:
             found = None
         return found, error.problems
 
 
-def _without(value: dict[str, Any], invalid: ValidationError, optional: Collection[str]) -> dict[str, Any] | None:
+def _without(value: dict[str, Any], invalid: ValidationError, optional: Collection[str]) -> dict[str, Any]:
     rest = copy.deepcopy(value)
     for item in invalid.errors(include_url=False, include_context=False, include_input=False):
         place = place_of(item["loc"], value)
         if place and place[0] in optional:
             rest.pop(str(place[0]), None)
-        elif item["type"] == "extra_forbidden":
-            holder: Any = rest
-            for part in place[:-1]:
-                holder = holder[part]
-            holder.pop(place[-1], None)
-        else:
-            return None
+        elif item["type"] != "missing":
+            _leave_out(rest, place)
     return rest
+
+
+def _leave_out(rest: dict[str, Any], place: Sequence[str | int]) -> None:
+    """The innermost key on the way to `place` is gone from `rest`: an item of a list takes the list with it."""
+    named = list(place)
+    while named and isinstance(named[-1], int):
+        named.pop()
+    holder: Any = rest
+    for part in named[:-1]:
+        try:
+            holder = holder[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    if named and isinstance(holder, dict):
+        holder.pop(named[-1], None)

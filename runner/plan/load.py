@@ -18,7 +18,7 @@ from runner.core.gates import SHARES
 from runner.core.launch import is_reserved_variable
 from runner.core.model_script import ModelScript, parse_model_script
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
-from runner.core.study import Arm, ClaudeCodeClient, Label, LabelsFile, StudyFile, Task, TaskFile
+from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from runner.ports.files import Files
 
 _PROMPT_LIMIT_BYTES = 65536
-_DEFAULT_IMAGE = "trial"
 # What is wrong in these has nothing to do with the rest of a study.
 _OPTIONAL_TABLES = frozenset({"limits", "schedule"})
+# For what is wrong or missing in a study that isn't going to run, so that what else is wrong with it is told too.
+_STAND_INS = {"name": "stand-in", "seed": "stand-in", "repetitions": 1}
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -99,7 +100,7 @@ class _Reading:
             return ""
 
     def toml_of(self, model: type[M], data: bytes, document: str) -> M | None:
-        found, problems = salvage_declared(model, data, document, _OPTIONAL_TABLES)
+        found, problems = salvage_declared(model, data, document, _OPTIONAL_TABLES, _STAND_INS)
         self.problems += problems
         return found
 
@@ -153,9 +154,7 @@ def _loaded(
     _check_references(reading, declared, tasks, document)
     _check_labels(reading, tasks, labels, labels_document)
     arms = _arms(reading, declared, document)
-    instructions = ""
-    if isinstance(declared.client, ClaudeCodeClient):
-        instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
+    instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
     study = ResolvedStudy(
         name=declared.name,
         description=declared.description,
@@ -238,7 +237,10 @@ def _prompt(reading: _Reading, task: Task, folder: Path, place: str, key: str) -
         prompt, key = task.prompt, f"{key}.prompt"
     else:
         key = f"{key}.prompt_file"
+        known = len(reading.problems)
         prompt = reading.text_of(task.prompt_file, folder, place, key).rstrip("\r\n")
+        if len(reading.problems) > known:
+            return prompt
     if not prompt.strip():
         reading.complain("the prompt is blank", place, key)
     if len(prompt.encode("utf-8")) > _PROMPT_LIMIT_BYTES:
@@ -290,7 +292,7 @@ def _corpus_lock(reading: _Reading, corpus: Path, place: str) -> CorpusLock | No
 def _check_names(reading: _Reading, declared: StudyFile, document: str) -> None:
     for key, names in (
         ("arms", [arm.name for arm in declared.arms]),
-        ("client.tools", list(declared.client.tools) if isinstance(declared.client, ClaudeCodeClient) else []),
+        ("client.tools", list(declared.client.tools)),
         *((f"arms.{arm.name}.mcp_servers", [server.name for server in arm.mcp_servers]) for arm in declared.arms),
         *(
             (f"arms.{arm.name}.mcp_servers.{server.name}.tools", list(server.tools))
@@ -332,7 +334,7 @@ def _check_references(reading: _Reading, declared: StudyFile, tasks: Mapping[str
     for name in declared.corpora:
         if name not in used:
             reading.complain("no task uses this corpus", document, f"corpora.{name}", "leave it out")
-    if isinstance(declared.client, ClaudeCodeClient):
+    if declared.client.takes_servers:
         return
     for arm in declared.arms:
         for key, given in (("mcp_servers", bool(arm.mcp_servers)), ("instructions", arm.instructions is not None)):
@@ -378,14 +380,14 @@ def _label_faults(label: Label, taken: Collection[str]) -> Iterator[tuple[str, s
 
 
 def _arms(reading: _Reading, declared: StudyFile, document: str) -> tuple[ResolvedArm, ...]:
-    return tuple(_arm(reading, arm, document) for arm in declared.arms)
+    return tuple(_arm(reading, arm, declared.client.default_image, document) for arm in declared.arms)
 
 
-def _arm(reading: _Reading, arm: Arm, document: str) -> ResolvedArm:
+def _arm(reading: _Reading, arm: Arm, default_image: str, document: str) -> ResolvedArm:
     return ResolvedArm(
         name=arm.name,
         description=arm.description,
-        image=arm.image or _DEFAULT_IMAGE,
+        image=arm.image or default_image,
         instructions=reading.text_of(arm.instructions, reading.root, document, f"arms.{arm.name}.instructions"),
         env=dict(arm.env),
         sidecar=arm.sidecar,

@@ -146,6 +146,17 @@ def test_each_fault_is_told_with_its_place(outside: Surroundings, old: str, new:
     assert any(expected in line for line in problems(outside)), problems(outside)
 
 
+def test_a_wrong_type_hides_nothing(outside: Surroundings) -> None:
+    """What is wrong is left out or stood in for, and the rest is looked through: a missing corpus is told as well."""
+    wrong = CLAUDE_STUDY.replace("repetitions = ", "repetitions = '2' # ").replace("seed = ", "# ")
+    outside.study(wrong.replace("corpus.toml", "gone.toml"))
+    assert sorted(line.partition(": ")[2].partition(": ")[0] for line in problems(outside)) == [
+        "corpora.notes",
+        "repetitions",
+        "seed",
+    ]
+
+
 def test_all_faults_are_told_at_once(outside: Surroundings) -> None:
     """A person mends a study in one go: an unknown key hides neither a missing file nor a duplicate id."""
     outside.study(
@@ -165,7 +176,6 @@ def test_all_faults_are_told_at_once(outside: Surroundings) -> None:
         "/studies/demo/study.toml: control: 'nobody' is not the name of an arm",
         "/studies/demo/study.toml: limits.wall_s: must be a valid integer",
         "/studies/demo/tasks.toml: tasks[1].id: the id 'first' is taken",
-        "/studies/demo/tasks.toml: tasks[1].prompt_file: the prompt is blank",
         "/studies/demo/tasks.toml: tasks[1].prompt_file: there is no file /studies/demo/gone.txt",
     ]
 
