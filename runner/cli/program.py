@@ -44,28 +44,40 @@ for command in (
 
 def main() -> NoReturn:
     """The program ran and ended with its exit code; no error shows a trace."""
+    logs.configure(verbose=False)
+    code = _code()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Whoever read our output has gone, or its disk is full; what is still buffered can go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.FINDING
+    sys.exit(code)
+
+
+def _code() -> int:
+    """The exit code of the command, which was carried out; errors were told."""
     try:
         program.main(standalone_mode=False)
     except PairbenchError as error:
         _say(error.diagnostics())
-        sys.exit(error.exit_code)
-    except click.exceptions.Exit as ended:
-        sys.exit(ended.exit_code)
+        return error.exit_code
+    except (SystemExit, click.exceptions.Exit) as ended:
+        code = ended.code if isinstance(ended, SystemExit) else ended.exit_code
+        return code if isinstance(code, int) else ExitCode.DONE
     except click.ClickException as error:
         error.show()
-        sys.exit(ExitCode.USAGE)
+        return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted")
-        sys.exit(ExitCode.FINDING)
+        return ExitCode.FINDING
     except BrokenPipeError:
-        # Whoever read our output has gone; what is still buffered can go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.FINDING)
+        return ExitCode.FINDING
     except Exception as error:  # noqa: BLE001 - the last resort, and the only one
         structlog.get_logger().debug("internal error", trace=traceback.format_exc())
         _say(f"internal error: {type(error).__name__}: {error} (a fault of pairbench; `-v` shows where)")
-        sys.exit(ExitCode.FINDING)
-    sys.exit(ExitCode.DONE)
+        return ExitCode.FINDING
+    return ExitCode.DONE
 
 
 def _say(text: str) -> None:

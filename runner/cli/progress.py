@@ -25,7 +25,8 @@ class Watch:
         self._lock = threading.Lock()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._failed = 0
+        self._ended: dict[str, Outcome] = {}
+        """Trial -> how its last attempt ended: a trial that is tried again counts once."""
 
     def __enter__(self) -> Self:
         """A display that is shown is taken down at the end, whatever happens."""
@@ -68,12 +69,14 @@ class Watch:
     def trial_ended(self, planned: PlannedTrial, attempt: int, outcome: Outcome, reason: str) -> None:
         """This attempt ended and its evidence is on disk."""
         with self._lock:
+            if self._bar is not None and self._task is not None and planned.trial not in self._ended:
+                self._bar.advance(self._task)
+            self._ended[planned.trial] = outcome
             if outcome is not Outcome.COMPLETED:
-                self._failed += 1
                 self._console.print(f"! {planned.trial} attempt {attempt}: {outcome.value}: {reason}", markup=False)
             if self._bar is not None and self._task is not None:
-                self._bar.advance(self._task)
                 self._bar.update(self._task, description=f"{planned.trial}{self._failures()}")
 
     def _failures(self) -> str:
-        return f"  {self._failed} not completed" if self._failed else ""
+        failed = sum(outcome is not Outcome.COMPLETED for outcome in self._ended.values())
+        return f"  {failed} not completed" if failed else ""
