@@ -30,6 +30,8 @@ LABEL_PREFIX = "pairbench."
 _LIMITS = {"memory": "MemoryLimit", "processes": "PidsLimit", "CPU time": "CpuCfsQuota"}
 _RUN_LABEL = "pairbench.run"
 _CALL_TIMEOUT_S = 60
+# Any will do to ask an engine for its own, which is asked without a version.
+_ANY_VERSION = "1.41"
 # The engine hands out a gigabyte of image in a few seconds; a minute of silence during a load is no fault yet.
 _LOAD_TIMEOUT_S = 600
 _READY_LINE_BYTES = 65536
@@ -45,8 +47,15 @@ class DockerEngine:
     def __init__(self, address: str) -> None:
         """Negotiate a version with the engine; raises `EngineError` when none answers."""
         self._address = address
-        with _translated("connect"):
-            self._api = docker.APIClient(base_url=address, version="auto", timeout=_CALL_TIMEOUT_S, num_pools=32)
+        # `version="auto"` asks too, and keeps a connection that nobody can close when the engine doesn't answer.
+        with (
+            _translated("connect"),
+            contextlib.closing(
+                docker.APIClient(base_url=address, version=_ANY_VERSION, timeout=_CALL_TIMEOUT_S)
+            ) as stranger,
+        ):
+            version = str(stranger.version(api_version=False)["ApiVersion"])
+            self._api = docker.APIClient(base_url=address, version=version, timeout=_CALL_TIMEOUT_S, num_pools=32)
 
     def info(self) -> EngineInfo:
         """The engine that answers."""
