@@ -14,8 +14,10 @@ from runner.core.errors import StudyError
 from runner.core.launch import HOME, IN_FOLDER, PATH, InFile, PodLaunch, client_environment, make_launch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.clients.client import ClientReport
-    from runner.core.launch import LaunchRequest
+    from runner.core.launch import LaunchRequest, McpServer
 
 PROGRAM: Final = "/opt/claude/claude"
 MCP_NAME: Final = "mcp.json"
@@ -40,7 +42,7 @@ class ClaudeCode:
             raise StudyError("claude-code needs a model", key="client.model")
         if not request.prompt.strip():
             raise StudyError("claude-code needs a prompt", key="prompt")
-        files = [InFile(MCP_NAME, _mcp_config(request))]
+        files = [InFile(MCP_NAME, mcp_config(request))]
         if request.instructions:
             files.append(InFile(INSTRUCTIONS_NAME, request.instructions.encode("utf-8")))
         return make_launch(
@@ -53,6 +55,9 @@ class ClaudeCode:
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
         """What its event stream says; damaged lines are counted."""
         return report_of(claude_events(stdout), stderr, claude_ending)
+
+    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> None:
+        """Nothing: its `init` event says it."""
 
 
 def _argv(request: LaunchRequest) -> tuple[str, ...]:
@@ -94,7 +99,7 @@ def _environment(request: LaunchRequest) -> dict[str, str]:
     return env
 
 
-def _mcp_config(request: LaunchRequest) -> bytes:
+def mcp_config(request: LaunchRequest) -> bytes:
     """`mcp.json`: a server inherits the client's environment, so its own token takes the place of the client's."""
     servers = {
         server.name: {

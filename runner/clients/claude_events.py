@@ -5,15 +5,25 @@ The rules follow what version 2.1.332 was seen to write on 2026-11-29: `docs/ref
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from runner.clients.client import Ending
+from runner.clients.shapes import (
+    ShapeError,
+    as_object,
+    as_text,
+    events_of,
+    list_at,
+    object_at,
+    objects_at,
+    optional_text,
+    text_at,
+)
 from runner.core.events import (
     ApiRetry,
     AssistantText,
     ClientReady,
-    Corrupt,
     Event,
     Ignored,
     ModelFallback,
@@ -24,7 +34,6 @@ from runner.core.events import (
     ToolResult,
     ToolUse,
     count,
-    json_objects,
     microusd,
     plain_text,
 )
@@ -43,21 +52,9 @@ SYNTHETIC = "<synthetic>"
 _PRICED = ("list", "managed")
 
 
-class _ShapeError(Exception):
-    """An event isn't shaped as its kind is."""
-
-
 def claude_events(stdout: bytes) -> Iterator[Event]:
     """Every event of the stream, in its order; whatever can't be read is a `Corrupt`."""
-    for line, item in json_objects(stdout):
-        if isinstance(item, Corrupt):
-            yield item
-            continue
-        try:
-            events = tuple(_events(item))
-        except _ShapeError as error:
-            events = (Corrupt(line, str(error)),)
-        yield from events
+    return events_of(stdout, _events)
 
 
 def claude_ending(result: Result) -> tuple[Ending, str]:
@@ -91,7 +88,7 @@ def _provider_reason(result: Result, message: str) -> str:
 
 
 def _events(item: Mapping[str, Json]) -> Iterator[Event]:
-    kind, subtype = _text(item, "type"), _optional_text(item, "subtype")
+    kind, subtype = text_at(item, "type"), optional_text(item, "subtype")
     match kind:
         case "assistant":
             yield from _assistant(item)
@@ -109,44 +106,45 @@ def _system(item: Mapping[str, Json], subtype: str) -> Event:
     match subtype:
         case "init":
             servers = tuple(
-                ServerState(_text(server, "name"), _text(server, "status")) for server in _objects(item, "mcp_servers")
+                ServerState(text_at(server, "name"), text_at(server, "status"))
+                for server in objects_at(item, "mcp_servers")
             )
-            tools = tuple(_as_text(tool, "tools") for tool in _list(item, "tools"))
-            return ClientReady(tools, servers, _text(item, "model"), _optional_text(item, "claude_code_version"))
+            tools = tuple(as_text(tool, "tools") for tool in list_at(item, "tools"))
+            return ClientReady(tools, servers, text_at(item, "model"), optional_text(item, "claude_code_version"))
         case "api_retry":
             attempt = count(item.get("attempt"), "attempt")
             return ApiRetry(
                 attempt.value if isinstance(attempt, Measured) else 0,
                 count(item.get("error_status"), "error_status"),
-                _optional_text(item, "error"),
+                optional_text(item, "error"),
             )
         case "permission_denied":
-            return PermissionDenied(_text(item, "tool_use_id"), _text(item, "tool_name"))
+            return PermissionDenied(text_at(item, "tool_use_id"), text_at(item, "tool_name"))
         case "model_fallback":
-            return ModelFallback(_text(item, "original_model"), _text(item, "fallback_model"))
+            return ModelFallback(text_at(item, "original_model"), text_at(item, "fallback_model"))
         case _:
             return Ignored(f"system/{subtype}")
 
 
 def _assistant(item: Mapping[str, Json]) -> Iterator[Event]:
     """One event a content block; usage in these messages is the stream's first word and is left alone."""
-    message = _object(item, "message")
-    model = _optional_text(message, "model")
+    message = object_at(item, "message")
+    model = optional_text(message, "model")
     for block in _blocks(message):
-        match _text(block, "type"):
+        match text_at(block, "type"):
             case "text":
-                yield AssistantText(_text(block, "text"), model, synthetic=model == SYNTHETIC)
+                yield AssistantText(text_at(block, "text"), model, synthetic=model == SYNTHETIC)
             case "tool_use":
-                yield ToolUse(_text(block, "id"), _text(block, "name"))
+                yield ToolUse(text_at(block, "id"), text_at(block, "name"))
             case other:
                 yield Ignored(f"assistant/{other}")
 
 
 def _user(item: Mapping[str, Json]) -> Iterator[Event]:
-    for block in _blocks(_object(item, "message")):
-        kind = _text(block, "type")
+    for block in _blocks(object_at(item, "message")):
+        kind = text_at(block, "type")
         if kind == "tool_result":
-            yield ToolResult(_text(block, "tool_use_id"), error=block.get("is_error") is True)
+            yield ToolResult(text_at(block, "tool_use_id"), error=block.get("is_error") is True)
         else:
             yield Ignored(f"user/{kind}")
 
@@ -154,26 +152,26 @@ def _user(item: Mapping[str, Json]) -> Iterator[Event]:
 def _result(item: Mapping[str, Json]) -> Result:
     error = item.get("is_error")
     if not isinstance(error, bool):
-        raise _ShapeError("a result without is_error")
-    text = _optional_text(item, "result")
-    errors = [_as_text(value, "errors") for value in _list(item, "errors")] if "errors" in item else []
+        raise ShapeError("a result without is_error")
+    said = optional_text(item, "result")
+    errors = [as_text(value, "errors") for value in list_at(item, "errors")] if "errors" in item else []
     usage = item.get("modelUsage", {})
     if not isinstance(usage, Mapping):
-        raise _ShapeError("modelUsage is not an object")
+        raise ShapeError("modelUsage is not an object")
     return Result(
         error=error,
-        terminal_reason=_optional_text(item, "terminal_reason"),
-        stop_reason=_optional_text(item, "stop_reason"),
-        answer="" if error else text,
-        message="; ".join(errors) or text if error else "",
-        api_error=_optional_text(item, "api_error"),
+        terminal_reason=optional_text(item, "terminal_reason"),
+        stop_reason=optional_text(item, "stop_reason"),
+        answer="" if error else said,
+        message="; ".join(errors) or said if error else "",
+        api_error=optional_text(item, "api_error"),
         api_error_status=count(item.get("api_error_status"), "api_error_status"),
         turns=count(item.get("num_turns"), "num_turns"),
         cost_microusd=microusd(item.get("total_cost_usd"), "total_cost_usd"),
-        models=tuple(_model_report(plain_text(name), _as_object(usage[name], name)) for name in sorted(usage)),
+        models=tuple(_model_report(plain_text(name), as_object(usage[name], name)) for name in sorted(usage)),
         denied=tuple(
-            PermissionDenied(_text(denial, "tool_use_id"), _text(denial, "tool_name"))
-            for denial in (_objects(item, "permission_denials") if "permission_denials" in item else ())
+            PermissionDenied(text_at(denial, "tool_use_id"), text_at(denial, "tool_name"))
+            for denial in (objects_at(item, "permission_denials") if "permission_denials" in item else ())
         ),
     )
 
@@ -202,9 +200,10 @@ def _model_report(model: str, item: Mapping[str, Json]) -> ModelReport:
             cache_write_1h_input_tokens=nothing,
         )
         return ModelReport(usage, nothing)
-    basis = _optional_text(item, "costBasis")
+    basis = optional_text(item, "costBasis")
     if basis not in _PRICED:
-        return ModelReport(usage, Unavailable(f"the client guessed the price of {model} (cost basis {basis!r})"))
+        guess = Unavailable(f"the client guessed the price of {model} (cost basis {basis!r})")
+        return ModelReport(usage, guess, guessed=True)
     return ModelReport(usage, microusd(item.get("costUSD"), "costUSD"))
 
 
@@ -221,47 +220,10 @@ def _cache_write(item: Mapping[str, Json], key: str) -> Quantity:
     return count(item.get(key), key)
 
 
-def _text(item: Mapping[str, Json], key: str) -> str:
-    return _as_text(item.get(key), key)
-
-
-def _as_text(value: Json, key: str) -> str:
-    if not isinstance(value, str):
-        raise _ShapeError(f"{key} is not a text")
-    return plain_text(value)
-
-
-def _optional_text(item: Mapping[str, Json], key: str) -> str:
-    value = item.get(key)
-    return "" if value is None else _as_text(value, key)
-
-
-def _object(item: Mapping[str, Json], key: str) -> Mapping[str, Json]:
-    return _as_object(item.get(key), key)
-
-
-def _as_object(value: Json, key: str) -> Mapping[str, Json]:
-    if not isinstance(value, Mapping):
-        raise _ShapeError(f"{plain_text(key)} is not an object")
-    return value
-
-
-def _list(item: Mapping[str, Json], key: str) -> Sequence[Json]:
-    value = item.get(key)
-    if not isinstance(value, list):
-        raise _ShapeError(f"{key} is not a list")
-    return value
-
-
-def _objects(item: Mapping[str, Json], key: str) -> Iterator[Mapping[str, Json]]:
-    for value in _list(item, key):
-        yield _as_object(value, key)
-
-
 def _blocks(message: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
     """The content blocks of a message, which may also be a bare text."""
     content = message.get("content")
     if isinstance(content, str):
         yield {"type": "text", "text": content}
     else:
-        yield from _objects(message, "content")
+        yield from objects_at(message, "content")

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.core.events import ClientReady
-    from runner.core.launch import LaunchRequest, PodLaunch
+    from runner.core.launch import LaunchRequest, McpServer, PodLaunch
     from runner.core.quantities import Quantity
     from runner.core.records import Finding, ToolCalls
     from runner.core.usage import ModelUsage
@@ -71,3 +73,9 @@ class Client(Protocol):
 
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
         """What the client's output says; damaged lines are counted, never fatal."""
+
+    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> ClientReady | None:
+        """What it started with, as its first model request shows it, in an arm with `servers`.
+
+        None where its output says so itself, or where nothing can tell.
+        """

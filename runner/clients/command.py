@@ -12,7 +12,9 @@ from runner.core.launch import IN_FOLDER, PROMPT_NAME, PodLaunch, client_environ
 from runner.core.quantities import Unavailable
 
 if TYPE_CHECKING:
-    from runner.core.launch import LaunchRequest
+    from collections.abc import Sequence
+
+    from runner.core.launch import LaunchRequest, McpServer
 
 _UNSAID: Final = Unavailable("a command reports none")
 
@@ -41,6 +43,8 @@ class Command:
         own = {
             "ANTHROPIC_API_KEY": request.gateway_token,
             "ANTHROPIC_BASE_URL": request.gateway_url(),
+            "OPENAI_API_KEY": request.gateway_token,
+            "OPENAI_BASE_URL": f"{request.gateway_url()}/v1",
             "PAIRBENCH_PROMPT_FILE": f"{IN_FOLDER}/{PROMPT_NAME}",
         }
         if request.model:
@@ -66,3 +70,6 @@ class Command:
             corrupt_lines=0,
             findings=(),
         )
+
+    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> None:
+        """Nothing: a bare program has no start that anybody could know."""

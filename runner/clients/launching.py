@@ -13,7 +13,6 @@ from runner.core.errors import Problem, StudyError
 from runner.core.evidence import Expectation
 from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, session_id_of
 from runner.core.launch_difference import launch_difference
-from runner.core.study import ClaudeCodeClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +22,11 @@ if TYPE_CHECKING:
 
 SIDECAR_READY_URL: Final = "http://127.0.0.1:6333/readyz"
 _PLACEHOLDER: Final = "placeholder"
-_VERSION_COMMANDS: Final = {"claude-code": ("/opt/claude/claude", "--version")}
+_VERSION_COMMANDS: Final = {
+    "claude-code": ("/opt/claude/claude", "--version"),
+    "codex": ("/opt/codex/bin/codex", "--version"),
+    "messages": ("python3", "/opt/pairbench/messages/main.py", "--version"),
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,6 @@ ANY_OCCASION: Final = Occasion(_PLACEHOLDER, _PLACEHOLDER, "<client token>", "<m
 def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> PodLaunch:
     """The launch of the study's client in `arm`; raises `StudyError` when it can't be started so."""
     client, limits = study.client, study.limits
-    declared = isinstance(client, ClaudeCodeClient)
     request = LaunchRequest(
         prompt=occasion.prompt,
         limits=LaunchLimits(
@@ -56,14 +58,16 @@ def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> Pod
         gateway_token=occasion.client_token,
         memory_token=occasion.memory_token,
         session_id=session_id_of(occasion.trial),
-        model=client.model if isinstance(client, ClaudeCodeClient) else "",
-        tools=client.tools if isinstance(client, ClaudeCodeClient) else (),
+        model=client.model,
+        tools=client.tools,
         mcp_servers=_servers(arm),
-        instructions=_joined(study.client_instructions, arm.instructions) if declared else "",
+        instructions=_joined(study.client_instructions, arm.instructions),
         env={**client.env, **arm.env},
-        max_turns=client.max_turns if isinstance(client, ClaudeCodeClient) else None,
+        max_turns=client.max_turns,
+        max_output_tokens=client.max_output_tokens,
         sidecar_ready_url=SIDECAR_READY_URL if arm.sidecar else "",
-        command=() if isinstance(client, ClaudeCodeClient) else client.command,
+        command=client.command,
+        effort=client.effort,
     )
     return client_of(client.kind).launch(request)
 
@@ -73,8 +77,8 @@ def expectation_of(study: ResolvedStudy, arm: ResolvedArm) -> Expectation:
     client = study.client
     return Expectation(
         client=client.kind,
-        model=client.model if isinstance(client, ClaudeCodeClient) else "",
-        tools=client.tools if isinstance(client, ClaudeCodeClient) else (),
+        model=client.model,
+        tools=client.tools,
         mcp_servers=_servers(arm),
         sidecar=arm.sidecar,
     )

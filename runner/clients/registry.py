@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.claude_code import ClaudeCode
+from runner.clients.codex import Codex
 from runner.clients.command import Command
+from runner.clients.messages import Messages
 from runner.core.errors import StudyError
 
 if TYPE_CHECKING:
     from runner.clients.client import Client
 
-_CLIENTS: Final[dict[str, Client]] = {client.kind: client for client in (ClaudeCode(), Command())}
+_CLIENTS: Final[dict[str, Client]] = {client.kind: client for client in (ClaudeCode(), Codex(), Command(), Messages())}
 
 CLIENT_KINDS: Final = tuple(sorted(_CLIENTS))
 

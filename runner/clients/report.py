@@ -190,7 +190,7 @@ def _usage_findings(last: Result) -> Iterable[Finding]:
             reason = report.usage.tokens(missing[0])
             detail = reason.reason if isinstance(reason, Unavailable) else ""
             yield finding(FindingKind.USAGE_MISSING, f"{report.usage.model}: {', '.join(missing)}: {detail}")
-        elif isinstance(report.cost_microusd, Unavailable):
+        elif report.guessed and isinstance(report.cost_microusd, Unavailable):
             yield finding(FindingKind.COST_GUESSED, f"{report.usage.model}: {report.cost_microusd.reason}")
 
 

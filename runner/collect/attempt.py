@@ -9,6 +9,7 @@ from runner.clients.registry import client_of
 from runner.clients.report import finding, short
 from runner.collect.classification import classify
 from runner.collect.documents import Documents, read_documents
+from runner.collect.offered import with_start
 from runner.collect.timing import timing_of
 from runner.collect.trial_rules import was_out_of_memory
 from runner.collect.usage import exchange_findings, observed_usage, usage_findings
@@ -57,7 +58,9 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
     """
     files, expectation = evidence.files, evidence.expectation
     documents = read_documents(files)
-    report = client_of(expectation.client).parse(files.get(STDOUT, b""), files.get(STDERR, b""))
+    client = client_of(expectation.client)
+    report = client.parse(files.get(STDOUT, b""), files.get(STDERR, b""))
+    report = with_start(report, client, documents, files, expectation)
     verdict = _verdict(documents, report, evidence)
     sidecar = documents.sidecar
     return AttemptResult(

@@ -101,8 +101,9 @@ def _unless_equipped(case: Case, _report: ExitReport) -> Verdict | None:
         return None
     if not case.said.starts:
         # Whether it was equipped can't be told. A client that ended badly before it said so failed by itself.
-        unsaid = case.said.ending in {Ending.UNSAID, Ending.BY_EXIT_CODE}
-        return None if unsaid else _invalid("the client gave a result and never said that it had started")
+        if case.said.ending is Ending.OK:
+            return _invalid("the client gave a result and never said that it had started")
+        return None
     start = case.said.starts[0]
     states = {server.name: server.status for server in start.servers}
     for server in expectation.mcp_servers:

@@ -101,6 +101,8 @@ class ModelReport:
 
     usage: ModelUsage
     cost_microusd: Quantity
+    guessed: bool = False
+    """The client priced it without knowing its price; `cost_microusd` is unavailable then."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ _RESERVED_NAMES: Final = frozenset(
         "TZ",
     }
 )
-_RESERVED_PREFIXES: Final = ("ANTHROPIC_", "OPENAI_", "PAIRBENCH_", "LD_")
+_RESERVED_PREFIXES: Final = ("ANTHROPIC_", "CODEX_", "OPENAI_", "PAIRBENCH_", "LD_")
 
 
 class Forward(Part):
@@ -170,6 +170,8 @@ class LaunchRequest:
     """What must answer before the client starts; "" in an arm that can't reach the sidecar."""
     command: tuple[str, ...] = ()
     """The argument vector of a client of kind `command`."""
+    effort: str = ""
+    """How much the model is to reason; "": the client's own default for the model."""
 
     def gateway_url(self) -> str:
         """Where the client reaches the gateway."""

@@ -9,8 +9,7 @@ from runner.core.documents import Document, Part
 from runner.core.gates import Gate
 from runner.core.model_script import ModelScript
 from runner.core.study import (
-    ClaudeCodeClient,
-    CommandClient,
+    Client,
     Label,
     Limits,
     McpServer,
@@ -59,7 +58,7 @@ class ResolvedStudy(Document):
     seed: str
     repetitions: int
     control: str
-    client: ClaudeCodeClient | CommandClient
+    client: Client
     client_instructions: str
     """Text appended to the system prompt in every arm; "" for none."""
     model: ModelChoice

@@ -5,7 +5,7 @@ The models here know shapes and ranges. What needs more than one file is checked
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -26,6 +26,10 @@ _GIB = 1 << 30
 _MOST_BYTES = 1 << 50
 
 
+Turns = Annotated[int, Field(ge=1, le=1000)]
+
+
+# What a kind of client can't be told stands as a constant, so that whoever reads a study need not know its kind.
 class ClaudeCodeClient(Part):
     """The Claude Code CLI in print mode."""
 
@@ -33,8 +37,48 @@ class ClaudeCodeClient(Part):
     env: dict[EnvName, str] = Field(default_factory=dict)
     model: Text
     tools: tuple[ToolName, ...] = ("Read", "Grep", "Glob")
-    max_turns: Annotated[int, Field(ge=1, le=1000)] | None = None
+    max_turns: Turns | None = None
     instructions: PathText | None = None
+
+    max_output_tokens: ClassVar[int | None] = None
+    effort: ClassVar[str] = ""
+    command: ClassVar[tuple[str, ...]] = ()
+    takes_servers: ClassVar[bool] = True
+    default_image: ClassVar[str] = "trial"
+
+
+class CodexClient(Part):
+    """The Codex CLI, run once without a terminal; its tools are a shell and what belongs to it."""
+
+    kind: Literal["codex"]
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    model: Text
+    effort: Literal["", "minimal", "low", "medium", "high", "xhigh"] = ""
+    instructions: PathText | None = None
+
+    tools: ClassVar[tuple[str, ...]] = ()
+    max_turns: ClassVar[int | None] = None
+    max_output_tokens: ClassVar[int | None] = None
+    command: ClassVar[tuple[str, ...]] = ()
+    takes_servers: ClassVar[bool] = True
+    default_image: ClassVar[str] = "codex"
+
+
+class MessagesClient(Part):
+    """An agent loop of ours over the Messages API, with tools that only read."""
+
+    kind: Literal["messages"]
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    model: Text
+    tools: tuple[Literal["read_file", "grep", "glob"], ...] = ("read_file", "grep", "glob")
+    max_turns: Turns | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
+    instructions: PathText | None = None
+
+    effort: ClassVar[str] = ""
+    command: ClassVar[tuple[str, ...]] = ()
+    takes_servers: ClassVar[bool] = True
+    default_image: ClassVar[str] = "messages"
 
 
 class CommandClient(Part):
@@ -43,6 +87,20 @@ class CommandClient(Part):
     kind: Literal["command"]
     env: dict[EnvName, str] = Field(default_factory=dict)
     command: Annotated[tuple[Text, ...], Field(min_length=1)]
+    model: str = ""
+    max_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+    tools: ClassVar[tuple[str, ...]] = ()
+    max_turns: ClassVar[int | None] = None
+    instructions: ClassVar[str | None] = None
+    effort: ClassVar[str] = ""
+    takes_servers: ClassVar[bool] = False
+    default_image: ClassVar[str] = "trial"
+
+
+Client: TypeAlias = Annotated[
+    ClaudeCodeClient | CodexClient | MessagesClient | CommandClient, Field(discriminator="kind")
+]
 
 
 class ModelChoice(Part):
@@ -151,7 +209,7 @@ class StudyFile(Part):
     labels: PathText | None = None
     task_files: tuple[PathText, ...] = ()
     corpora: Annotated[dict[Name, PathText], Field(min_length=1)]
-    client: Annotated[ClaudeCodeClient | CommandClient, Field(discriminator="kind")]
+    client: Client
     model: ModelChoice
     limits: Limits = Limits()
     schedule: Schedule = Schedule()

@@ -17,7 +17,6 @@ from runner.core.evidence import ENGINE, AttemptEvidence, EngineFacts, OutcomeHi
 from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.quantities import Measured, Unavailable
 from runner.core.records import Score
-from runner.core.study import ClaudeCodeClient
 from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
 from runner.measure.checks import count
 from runner.measure.cost import trial_cost_microusd
@@ -123,7 +122,6 @@ def _evidence(
 
 
 def _score(run: Run, record: Record, label: Label | None) -> Score:
-    asked = run.study.client.model if isinstance(run.study.client, ClaudeCodeClient) else ""
     counts = None if label is None else count(record.answer, label, run.corpora[run.study.task(record.task).corpus])
     missing = _NO_LABEL if counts is None else _NO_ANSWER
 
@@ -132,7 +130,7 @@ def _score(run: Run, record: Record, label: Label | None) -> Score:
 
     return Score(
         trial=record.trial,
-        cost_microusd=trial_cost_microusd(record, run.prices, asked),
+        cost_microusd=trial_cost_microusd(record, run.prices, run.study.client.model),
         references_found=found(counts.sources.found if counts else 0),
         references_total=counts.sources.total if counts else 0,
         reference_files_found=found(counts.files.found if counts else 0),
@@ -144,13 +142,12 @@ def _score(run: Run, record: Record, label: Label | None) -> Score:
 
 def _context(run: Run, sources: SourceDigests) -> SummaryContext:
     study, lock = run.study, run.lock
-    asked = study.client.model if isinstance(study.client, ClaudeCodeClient) else ""
     return SummaryContext(
         description=study.description,
         protocol_version=lock.protocol_version,
         arms=tuple(ArmFacts(arm.name, arm.description, bool(arm.mcp_servers) or arm.sidecar) for arm in study.arms),
         differences=tuple(f"{arm.name}: {line}" for arm in lock.arms for line in arm.difference),
-        model=ModelFacts(study.model.mode, f"{study.model.policy} {study.model.policy_version}", asked),
+        model=ModelFacts(study.model.mode, f"{study.model.policy} {study.model.policy_version}", study.client.model),
         client=ClientIdentity(name=study.client.kind, version=lock.client_version),
         harness=HarnessIdentity(version=lock.harness.version, digest=lock.harness.source_sha256),
         schedule=ScheduleIdentity(

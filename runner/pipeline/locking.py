@@ -15,7 +15,6 @@ from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Loc
 from runner.core.owner import ROLE
 from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
-from runner.core.study import ClaudeCodeClient
 from runner.core.tars import tar_of
 from runner.execute.pod import HELPERS_MEMORY_BYTES
 from runner.images.spec import image_names
@@ -126,7 +125,7 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
         prefix=f"pairbench-{run}",
     )
     indexes = {name: indexer.index(corpus) for name, corpus in sorted(planned.corpora.items())}
-    client_version = _client_version(engine, study, images["trial"].tag, labels, run)
+    client_version = _client_version(engine, study, _image_of(study, images), labels, run)
     identity = _Identity(run, world.clock.utc(), client_version, world.harness, engine.info())
     return Locked(planned, images, indexes, _lock(planned, images, indexes, identity))
 
@@ -224,13 +223,12 @@ def _lock(
 ) -> Lock:
     study, info = planned.study, identity.engine
     scripted = study.model.mode == "scripted"
-    asked = study.client.model if isinstance(study.client, ClaudeCodeClient) else ""
     return Lock(
         run=identity.run,
         protocol_version=PROTOCOL_VERSION,
         created_at=identity.created_at,
         evidence="fixture" if scripted else "measurement",
-        model_shown=FIXTURE_MODEL if scripted else asked,
+        model_shown=FIXTURE_MODEL if scripted else study.client.model,
         study_sha256=study.digest(),
         labels_sha256=planned.loaded.labels.digest() if planned.loaded.labels is not None else "",
         plan_sha256=planned.plan.digest(),
@@ -300,4 +298,10 @@ def _client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Ma
         engine.remove(container)
     if code != 0 or not said:
         raise EngineError(f"{' '.join(command)} ended with {code}: {said}", document=f"image {image}")
-    return said.split()[0]
+    return next((word for word in said.split() if word[0].isdigit()), said.split()[0])
+
+
+def _image_of(study: ResolvedStudy, images: Mapping[str, BuiltImage]) -> str:
+    """What the control's trials run in."""
+    image = study.arm(study.control).image
+    return images[image].tag if image in images else image
