@@ -53,7 +53,8 @@ class Codex:
         ]
         if unusable:
             raise StudyError(f"codex takes no {', no '.join(unusable)}", key="client.kind")
-        own = {"CODEX_HOME": f"{HOME}/.codex", "OPENAI_API_KEY": request.gateway_token}
+        # No CODEX_HOME: Codex makes the default one, below HOME, and refuses any other that isn't there.
+        own = {"OPENAI_API_KEY": request.gateway_token}
         return make_launch(request, argv=_argv(request), env=client_environment(own, request.env))
 
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
