@@ -6,6 +6,7 @@ Results go to standard output, talk and progress to standard error. Exit codes a
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import NoReturn
@@ -45,6 +46,9 @@ for command in (
 def main() -> NoReturn:
     """The program ran and ended with its exit code; no error shows a trace."""
     logs.configure(verbose=False)
+    # Asked to end, the program ends as it does for Ctrl-C: whatever it made is taken away on the way out.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     code = _code()
     try:
         sys.stdout.flush()

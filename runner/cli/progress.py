@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from runner.core.errors import visible
 from runner.core.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Watch:
     def step(self, text: str) -> None:
         """Something that takes a moment begins."""
         with self._lock:
-            self._console.print(f"· {text}", markup=False)
+            self._console.print(f"· {visible(text)}", markup=False)
 
     def planned(self, trials: int) -> None:
         """So many trials will run."""
@@ -73,7 +74,8 @@ class Watch:
                 self._bar.advance(self._task)
             self._ended[planned.trial] = outcome
             if outcome is not Outcome.COMPLETED:
-                self._console.print(f"! {planned.trial} attempt {attempt}: {outcome.value}: {reason}", markup=False)
+                said = f"{planned.trial} attempt {attempt}: {outcome.value}: {visible(reason)}"
+                self._console.print(f"! {said}", markup=False)
             if self._bar is not None and self._task is not None:
                 self._bar.update(self._task, description=f"{planned.trial}{self._failures()}")
 

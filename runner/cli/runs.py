@@ -17,7 +17,7 @@ from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
 from runner.core.canonical import canonical_line
-from runner.core.errors import EvidenceError, ExitCode
+from runner.core.errors import EvidenceError, ExitCode, visible
 from runner.core.outcomes import Outcome
 from runner.pipeline import concluding, executing, locking, resuming
 from runner.pipeline.folder import find_run
@@ -66,7 +66,7 @@ def plan(study: Path, *, as_json: bool, **asked: Any) -> None:
             f"\n{arm.name}: {'the control' if arm.name == declared.control else 'differs from the control in'}"
         )
         for line in arm_difference(declared, arm):
-            console.print(f"  {line}")
+            console.print(f"  {visible(line)}")
     table = Table("#", "block", "arms, in order", box=None, pad_edge=False)
     blocks: dict[str, list[str]] = {}
     for trial in planned.plan.trials:
@@ -197,4 +197,4 @@ def _show_status(found: RunStatus) -> None:
     for trial in found.trials:
         for attempt in trial.attempts:
             for breach in attempt.breaches:
-                console.print(f"  {trial.trial} attempt {attempt.attempt}: {breach}")
+                console.print(f"  {trial.trial} attempt {attempt.attempt}: {visible(breach)}")

@@ -36,7 +36,15 @@ class Problem:
         """The problem on one line, place first."""
         place = ": ".join(part for part in (self.document, self.key) if part)
         text = f"{place}: {self.message}" if place else self.message
-        return f"{text} ({self.hint})" if self.hint else text
+        return visible(f"{text} ({self.hint})" if self.hint else text)
+
+
+def visible(text: str) -> str:
+    r"""`text` on one line, with every character that a terminal would act on spelled out: `\x1b`, `\n`, `\u202e`.
+
+    What is shown to a person may come from a study, a model, or a damaged file.
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 class PairbenchError(Exception):
@@ -77,6 +85,10 @@ class EnvironmentNotReady(PairbenchError):  # noqa: N818 - a state of the machin
 
 class EngineError(EnvironmentNotReady):
     """The container engine refused or failed; the client of a trial had no part in it."""
+
+
+class EngineGoneError(EngineError):
+    """No engine answers any more: what is tried on it now fails whatever it is, and says nothing of a trial."""
 
 
 class EvidenceError(PairbenchError):

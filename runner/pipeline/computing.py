@@ -217,7 +217,5 @@ def _broken_blocks(run: Run) -> tuple[str, ...]:
 
 
 def _not_checked(run: Run) -> Iterator[NotChecked]:
-    if run.study.model.mode == "scripted":
-        yield NotChecked(name="real-model", reason="a deterministic policy played the model")
     if run.labels is None:
         yield NotChecked(name="labels", reason="the study has no labels")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.core import layout
-from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
 from runner.core.ledger import read_ledger
 from runner.core.lock import Lock
 from runner.pipeline.computing import lines_of, records_of, scores_of, summary_of
@@ -56,10 +56,15 @@ def read_summary(files: Files, folder: Path) -> Summary:
     """The sealed summary of the run in `folder`.
 
     Raises:
-        EvidenceError: it is missing, damaged, or not what its checksum says.
+        PairbenchError: the run has none yet.
+        EvidenceError: it is damaged, or not what its checksum says.
     """
-    found = (files.read(folder / layout.SUMMARY), files.read(folder / layout.CHECKSUM))
-    return open_sealed(found[0] or b"", found[1] or b"", layout.SUMMARY)
+    summary, checksum = files.read(folder / layout.SUMMARY), files.read(folder / layout.CHECKSUM)
+    if summary is None and checksum is None:
+        raise PairbenchError(
+            "the run has no summary yet", document=str(folder), hint="look at `pairbench status`, or resume the run"
+        )
+    return open_sealed(summary or b"", checksum or b"", layout.SUMMARY)
 
 
 def write_report(files: Files, folder: Path) -> Path:

@@ -50,18 +50,20 @@ def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:
         StudyError: there is no such run.
     """
     for folder in (cwd / name, runs / name):
-        if files.read(folder / layout.LOCK) is not None:
+        # Any of them tells a run's folder: one that misses another is a damaged run, and none the less one.
+        if any(files.is_regular(folder / mark) for mark in (layout.LOCK, layout.LEDGER, layout.SUMMARY)):
             return folder.resolve()
     raise StudyError(f"there is no run {name!r}", hint=f"give the path of a run's folder, or the name of one in {runs}")
 
 
-def read_run(files: Files, folder: Path) -> Run:
-    """The run in `folder`.
+def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:
+    """The run in `folder`, with `journal` for its ledger where that is given.
 
     Raises:
         EvidenceError: a document is missing, damaged, or of an unknown version.
     """
-    ledger, head = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
+    data = required(files, folder, layout.LEDGER) if journal is None else journal
+    ledger, head = read_ledger(data, layout.LEDGER)
     study = _document(files, folder, layout.STUDY, ResolvedStudy)
     plan = _document(files, folder, layout.PLAN, Plan)
     _check_fit(study, plan, ledger)

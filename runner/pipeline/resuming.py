@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from runner.core import layout
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
-from runner.core.ledger import open_attempts, read_ledger, without_torn_end
+from runner.core.ledger import open_attempts, without_torn_end
 from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.tars import tree_of
 from runner.execute.journal import Journal
@@ -41,19 +41,20 @@ def resume_run(world: World, folder: Path) -> Ran:
         EvidenceError: something of the run is damaged, beyond a last ledger line that was being written.
     """
     with world.files.hold(folder / layout.HOLDER, str(world.owner)):
-        torn = _repair(world, folder)
-        run = read_run(world.files, folder)
+        whole, torn = _ledger(world, folder)
+        run = read_run(world.files, folder, whole)
         _check_evidence(world, run)
         engine = world.engine()
         _check_code(world, run)
         images = _images(world, engine, run)
         sweep(world, engine)
         remove_run(engine, run.lock.run)
+        kept = _repair(world, run, whole, torn)
         journal = Journal(world.files, world.clock, folder / layout.LEDGER, run.ledger_head, len(run.ledger))
         if not run.ledger:
             journal.run("run_started", _inputs(world, folder), {"run": run.lock.run})
         _close_open_attempts(world, run, journal)
-        journal.run("run_resumed", {}, {**_engine_difference(engine, run), **torn})
+        journal.run("run_resumed", kept, _engine_difference(engine, run))
         return execute(world, engine, _ready(world, run, images), folder, journal)
 
 
@@ -63,21 +64,29 @@ def unfinished(run: Run) -> tuple[str, ...]:
     return tuple(planned.trial for planned in run.plan.trials if planned.trial not in done)
 
 
-def _repair(world: World, folder: Path) -> dict[str, str]:
-    """The ledger ends in a whole line; what was cut off it is kept in a file of its own."""
+def _ledger(world: World, folder: Path) -> tuple[bytes, bytes]:
+    """The whole lines of the run's ledger, and what follows them; nothing is changed.
+
+    Raises:
+        EvidenceError: the ledger is gone, and evidence that it named is there.
+    """
     data = world.files.read(folder / layout.LEDGER)
-    if data is None:
-        # A runner that ended between the lock and its first line: everything else is there.
-        world.files.write(folder / layout.LEDGER, b"")
-        return {}
-    whole, torn = without_torn_end(data)
+    if data is not None:
+        return without_torn_end(data)
+    if any(True for _ in world.files.walk(folder / layout.TRIALS)):
+        raise EvidenceError("the file is missing, and there is evidence that it named", document=layout.LEDGER)
+    # A runner that ended between the lock and its first line: everything else is there.
+    return b"", b""
+
+
+def _repair(world: World, run: Run, whole: bytes, torn: bytes) -> dict[str, str]:
+    """The ledger ends in a whole line; what was cut off it is kept in a file, whose name and digest are returned."""
     if not torn:
         return {}
-    lines, _ = read_ledger(whole, layout.LEDGER)
-    name = f"{layout.LEDGER}.torn-after-{len(lines)}"
-    world.files.write(folder / name, torn)
-    world.files.write(folder / layout.LEDGER, whole)
-    return {"torn": name, "torn_sha256": sha256_digest(torn), "torn_bytes": str(len(torn))}
+    name = f"{layout.LEDGER}.torn-after-{len(run.ledger)}"
+    world.files.write(run.folder / name, torn)
+    world.files.write(run.folder / layout.LEDGER, whole)
+    return {name: sha256_digest(torn)}
 
 
 def _check_evidence(world: World, run: Run) -> None:
