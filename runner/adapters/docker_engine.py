@@ -17,7 +17,7 @@ import docker.errors
 import docker.utils.socket
 import requests
 
-from runner.core.errors import EngineError
+from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
 from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
 
@@ -402,6 +402,13 @@ def _translated(doing: str) -> Iterator[None]:
     except docker.errors.APIError as error:
         raise EngineError(str(error.explanation or error), document="container engine", key=doing) from error
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-        raise EngineError(
+        kind = EngineGoneError if _found_nobody(error) else EngineError
+        raise kind(
             str(error), document="container engine", key=doing, hint="is the engine running? `make engine`"
         ) from error
+
+
+def _found_nobody(error: Exception) -> bool:
+    """Whether a connection was refused or broke off: a busy engine is slow to answer, and a dead one isn't there."""
+    slow = isinstance(error, requests.exceptions.Timeout | TimeoutError) or "timed out" in str(error).lower()
+    return isinstance(error, requests.exceptions.ConnectionError | OSError) and not slow

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from runner.core.errors import EngineError
+from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import (
     BODIES,
     ENGINE,
@@ -103,6 +103,8 @@ class Pod:
     order: PodOrder
     hint: OutcomeHint = OutcomeHint.NONE
     detail: str = ""
+    engine_gone: EngineGoneError | None = None
+    """Set when the engine stopped answering: then `hint` says nothing of the trial."""
     _began_ms: int = 0
     _pod_ms: int | None = None
     _gone: bool = False
@@ -128,7 +130,7 @@ class Pod:
             else:
                 self._make("trial", self._trial_spec())
         except EngineError as error:
-            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+            self._fail_with(error)
 
     def run(self) -> None:
         """The client ran and the trial container is proven gone; or `hint` says what failed."""
@@ -149,7 +151,7 @@ class Pod:
                 self.engine.wait(trial, _HOST_SLACK_MS)
             self._prove_gone(trial)
         except EngineError as error:
-            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+            self._fail_with(error)
 
     def cancel(self) -> None:
         """The trial's end was asked for by the host."""
@@ -169,7 +171,7 @@ class Pod:
             self._read_pod(files, refused)
             self._read_sidecar(files)
         except EngineError as error:
-            self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+            self._fail_with(error)
         files[ENGINE] = self._engine_facts().to_bytes()
         return Collected(files, tuple(refused))
 
@@ -193,6 +195,11 @@ class Pod:
     def _fail(self, hint: OutcomeHint, detail: str) -> None:
         if self.hint is OutcomeHint.NONE:
             self.hint, self.detail = hint, detail
+
+    def _fail_with(self, error: EngineError) -> None:
+        self._fail(OutcomeHint.ENGINE_ERROR, error.diagnostics())
+        if isinstance(error, EngineGoneError):
+            self.engine_gone = error
 
     def _labels(self, role: str) -> dict[str, str]:
         own = {TRIAL: self.order.planned.trial, ATTEMPT: str(self.order.attempt), ROLE: role}

@@ -181,7 +181,10 @@ class Execution:
                 pod.cancel()
             pod.run()
         collected = pod.collect()
-        verdict = self._keep(planned, attempt, collected, may_retry=may_retry)
+        verdict = self._keep(planned, attempt, collected, may_retry=may_retry or pod.engine_gone is not None)
+        if pod.engine_gone is not None:
+            # Whatever is tried next would fail the same way: trials that could still be run would be used up.
+            raise pod.engine_gone
         self.crew.progress.trial_ended(planned, attempt, verdict.outcome, verdict.reason)
         return verdict
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from runner.core.errors import EngineError
+from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
 from runner.core.owner import RUN
 from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
@@ -432,7 +432,9 @@ class FakeEngine:
         with self._lock:
             number = len(self.calls)
             self.calls.append((call, name))
-            if self.fails_at == number or (self.dies_at is not None and number >= self.dies_at):
+            if self.dies_at is not None and number >= self.dies_at:
+                raise EngineGoneError("the engine does not answer", document="fake engine", key=call)
+            if self.fails_at == number:
                 raise EngineError("the engine does not answer", document="fake engine", key=call)
             for fault in self.faults:
                 if fault.call == call and name.endswith(fault.of):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runner.core.errors import EngineError, EnvironmentNotReady
+from runner.core.errors import EngineError, EngineGoneError, EnvironmentNotReady
 from runner.core.ledger import LedgerLine, open_attempts, read_ledger
 from runner.core.outcomes import Outcome
 from runner.core.owner import RUN
@@ -411,3 +411,22 @@ def test_a_run_that_cannot_be_removed_is_told() -> None:
     with pytest.raises(EngineError, match="something of the run demo-1 can't be removed") as caught:
         remove_run(stage.engine, "demo-1")
     assert caught.value.problems[0].hint == "pairbench gc"
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_an_engine_that_is_gone_ends_the_run_and_uses_up_no_trial(attempts: int) -> None:
+    """Whatever is tried on it fails: no attempt of the rest is made, and none that it broke is final."""
+    stage = Stage(Schedule(attempts=attempts))
+    second = PLAN.trials[1].trial
+
+    def kills_the_engine(box: Box) -> int:
+        stage.engine.dies_at = len(stage.engine.calls)
+        leave(box, b"an answer\n")
+        return 0
+
+    stage.pods.attempts[(second, 1)] = {"trial": kills_the_engine}
+    stage.verdicts = {(second, 1): failing()}
+    with pytest.raises(EngineGoneError):
+        stage.execution.run()
+    assert stage.ended == [f"{PLAN.trials[0].trial} 1 completed yes", f"{second} 1 infrastructure no"]
+    assert {trial for trial, _ in open_attempts(stage.ledger)} <= {PLAN.trials[2].trial}
