@@ -1,4 +1,4 @@
-"""Any program as the client: its prompt is a file, its answer is what it prints, its exit code is its verdict."""
+"""Any program as the client: it reads its prompt, its answer is what it prints, its exit code is its verdict."""
 
 from __future__ import annotations
 
@@ -51,7 +51,12 @@ class Command:
             own["PAIRBENCH_MODEL"] = request.model
         if request.max_output_tokens is not None:
             own["PAIRBENCH_MAX_OUTPUT_TOKENS"] = str(request.max_output_tokens)
-        return make_launch(request, argv=(*request.command, *request.args), env=client_environment(own, request.env))
+        return make_launch(
+            request,
+            argv=(*request.command, *request.args),
+            env=client_environment(own, request.env),
+            prompt_on_stdin=True,
+        )
 
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
         """Its answer: what it printed, without trailing white space; bytes that aren't UTF-8 are replaced."""

@@ -85,6 +85,8 @@ class LaunchSpec(Document):
     stderr_limit_bytes: int
     forward: Forward | None
     ready: Ready
+    stdin: str | None = None
+    """A file of `/in` that the client reads on its standard input; None: nothing is there to read."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,12 @@ def client_environment(own: Mapping[str, str], declared: Mapping[str, str]) -> d
 
 
 def make_launch(
-    request: LaunchRequest, *, argv: tuple[str, ...], env: Mapping[str, str], files: tuple[InFile, ...] = ()
+    request: LaunchRequest,
+    *,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    files: tuple[InFile, ...] = (),
+    prompt_on_stdin: bool = False,
 ) -> PodLaunch:
     """The launch of `argv` under the request's limits, with the prompt in `/in/prompt.txt`.
 
@@ -242,5 +249,6 @@ def make_launch(
         stderr_limit_bytes=limits.stderr_limit_bytes,
         forward=Forward(listen_port=request.gateway_port, socket=GATEWAY_SOCKET),
         ready=Ready(timeout_ms=limits.ready_ms, http=(request.sidecar_ready_url,) if request.sidecar_ready_url else ()),
+        stdin=f"{IN_FOLDER}/{PROMPT_NAME}" if prompt_on_stdin else None,
     )
     return PodLaunch(spec, (InFile(PROMPT_NAME, request.prompt.encode("utf-8")), *files))

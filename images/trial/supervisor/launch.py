@@ -6,7 +6,10 @@ Knows nothing of processes, users or time. See `docs/reference/pod.md` for the f
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 FORMAT = "pairbench/launch"
 VERSION = 1
@@ -45,6 +48,8 @@ class Launch(NamedTuple):
     stderr_limit_bytes: int
     forward: Forward | None
     ready: Ready
+    stdin: str | None = None
+    """None: nothing is there to read."""
 
 
 def read(path: str) -> Launch:
@@ -73,7 +78,7 @@ def parse(data: bytes) -> Launch:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise LaunchError(f"launch: not JSON: {error}") from error
-    top = _table(document, "launch", {"format", "version", *Launch._fields})
+    top = _table(document, "launch", {"format", "version", *Launch._fields} - {"stdin"}, optional={"stdin"})
     if top["format"] != FORMAT or type(top["version"]) is not int or top["version"] != VERSION:
         raise LaunchError(f"launch: expected {FORMAT} {VERSION}, found {top['format']!r} {top['version']!r}")
     forward = top["forward"]
@@ -90,13 +95,14 @@ def parse(data: bytes) -> Launch:
         stderr_limit_bytes=_whole(top["stderr_limit_bytes"], "stderr_limit_bytes", 0),
         forward=None if forward is None else _forward(forward),
         ready=Ready(_whole(ready["timeout_ms"], "ready.timeout_ms", 1), _urls(ready["http"])),
+        stdin=None if top.get("stdin") is None else _absolute(top["stdin"], "stdin"),
     )
 
 
-def _table(value: Any, where: str, keys: set[str]) -> dict[str, Any]:
+def _table(value: Any, where: str, keys: set[str], optional: Collection[str] = ()) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise LaunchError(f"{where}: expected an object")
-    unknown, missing = sorted(set(value) - keys), sorted(keys - set(value))
+    unknown, missing = sorted(set(value) - keys - set(optional)), sorted(keys - set(value))
     if unknown or missing:
         raise LaunchError(f"{where}: unknown keys {unknown}, missing keys {missing}")
     return value

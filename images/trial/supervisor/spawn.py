@@ -51,7 +51,9 @@ def _become(wanted: Launch, stdout_fd: int, stderr_fd: int, failure_fd: int, *, 
         signal.set_wakeup_fd(-1)
         os.setsid()
         os.umask(0o022)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        step = f"open {wanted.stdin or os.devnull}"
+        os.dup2(os.open(wanted.stdin or os.devnull, os.O_RDONLY), 0)
+        step = "prepare"
         os.dup2(stdout_fd, 1)
         os.dup2(stderr_fd, 2)
         os.closerange(3, failure_fd)

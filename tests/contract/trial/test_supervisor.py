@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,22 @@ def test_standard_input_is_empty_and_no_other_descriptor_is_open() -> None:
     assert done.stdout == b"'' ['0', '1', '2']\n"
     listed = python("import os; print(len(os.listdir('/proc/self/fd')))")
     assert listed.stdout == b"4\n"
+
+
+def test_standard_input_can_be_a_file() -> None:
+    """The client reads it to its end, and can't write to it."""
+    script = "import fcntl, os, sys; print(fcntl.fcntl(0, fcntl.F_GETFL) & os.O_ACCMODE, sys.stdin.read(), end='')"
+    users = Path("/etc/passwd").read_text("utf-8")
+    assert python(script, stdin="/etc/passwd").stdout.decode() == f"0 {users}"
+
+
+def test_standard_input_that_is_not_there_keeps_the_client_from_starting() -> None:
+    """The report says which file it was."""
+    done = shell("true", stdin="/nonexistent")
+    assert (done.report["ended_by"], done.report["detail"]) == (
+        "spawn_failed",
+        "cannot open /nonexistent: No such file or directory",
+    )
 
 
 def test_the_client_leads_a_session_of_its_own() -> None:

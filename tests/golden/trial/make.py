@@ -36,6 +36,7 @@ def launch() -> bytes:
         stderr_limit_bytes=1_048_576,
         forward=Forward(listen_port=8787, socket="/pod/run/gateway.sock"),
         ready=Ready(timeout_ms=15_000, http=("http://127.0.0.1:6333/readyz",)),
+        stdin="/in/prompt.txt",
     ).to_bytes()
 
 

@@ -98,6 +98,7 @@ def test_the_launch_document_is_the_pod_s() -> None:
         "stderr_limit_bytes": 1048576,
         "forward": {"listen_port": 8787, "socket": "/pod/run/gateway.sock"},
         "ready": {"timeout_ms": 15000, "http": ["http://127.0.0.1:6333/readyz"]},
+        "stdin": None,
     }
     assert json.loads(files(CONTROL)["launch.json"])["ready"]["http"] == []
 

@@ -24,7 +24,7 @@ REQUEST = LaunchRequest(
 
 
 def test_a_command_is_started_as_it_is_written() -> None:
-    """Nothing is substituted; the prompt is a file whose place is a variable."""
+    """Nothing is substituted; the prompt is on its standard input, and in a file whose place is a variable."""
     launch = Command().launch(replace(REQUEST, args=("--fast",), env={"LEVEL": "3"}))
     assert launch.spec.argv == ("python3", "-c", "print(42)", "--fast")
     assert launch.spec.env == {
@@ -33,10 +33,13 @@ def test_a_command_is_started_as_it_is_written() -> None:
         "HOME": "/home/agent",
         "LANG": "C.UTF-8",
         "LEVEL": "3",
+        "OPENAI_API_KEY": "client-token",
+        "OPENAI_BASE_URL": "http://127.0.0.1:8787/v1",
         "PAIRBENCH_PROMPT_FILE": "/in/prompt.txt",
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "TZ": "UTC",
     }
+    assert launch.spec.stdin == "/in/prompt.txt"
     assert {file.name: file.data for file in launch.files} == {"prompt.txt": b"Why?"}
 
 
@@ -72,7 +75,7 @@ def test_what_it_prints_is_the_answer() -> None:
 
 def test_clients_are_found_by_their_kind() -> None:
     """An unknown kind is told what there is."""
-    assert CLIENT_KINDS == ("claude-code", "command")
-    assert [client_of(kind).kind for kind in CLIENT_KINDS] == ["claude-code", "command"]
-    with pytest.raises(StudyError, match="there are claude-code, command"):
+    assert CLIENT_KINDS == ("claude-code", "codex", "command", "messages")
+    assert [client_of(kind).kind for kind in CLIENT_KINDS] == ["claude-code", "codex", "command", "messages"]
+    with pytest.raises(StudyError, match="there are claude-code, codex, command, messages"):
         client_of("codex-9")

@@ -46,6 +46,12 @@ def test_a_specification_is_read_as_it_is_written() -> None:
     )
 
 
+def test_standard_input_may_be_a_file_or_nothing() -> None:
+    """Null means what leaving it out means."""
+    assert parse(stdin="/in/prompt.txt").stdin == "/in/prompt.txt"
+    assert parse(stdin=None).stdin is None
+
+
 def test_forwarding_may_be_left_out_by_null() -> None:
     """Null means that nothing is forwarded."""
     assert parse(forward=None).forward is None
@@ -69,6 +75,7 @@ def test_forwarding_may_be_left_out_by_null() -> None:
         ({"env": {"": "c"}}, "env: '' can't name a variable"),
         ({"env": {"A": 1}}, "env.A: expected text without NUL"),
         ({"cwd": "workspace"}, "cwd: expected an absolute path, found 'workspace'"),
+        ({"stdin": "prompt.txt"}, "stdin: expected an absolute path, found 'prompt.txt'"),
         ({"uid": 0}, "uid: expected a whole number from 1"),
         ({"gid": True}, "gid: expected a whole number from 1"),
         ({"deadline_ms": 0}, "deadline_ms: expected a whole number from 1"),
