@@ -71,6 +71,8 @@ class ExpectedFile(Part):
     format: Literal["pairbench/expected-faults"]
     version: Literal[1]
     studies: Annotated[tuple[str, ...], Field(min_length=1)]
+    again: tuple[str, ...]
+    """Studies that run a second time, without their faulty tasks."""
     scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
 
     def of_study(self, study: str) -> dict[str, Scenario]:
