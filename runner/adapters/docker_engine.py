@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import tarfile
 import threading
@@ -17,6 +18,7 @@ import docker.errors
 import docker.utils.socket
 import requests
 
+from runner.adapters.engine_address import fault_of
 from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
 from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
@@ -47,6 +49,12 @@ class DockerEngine:
     def __init__(self, address: str) -> None:
         """Negotiate a version with the engine; raises `EngineError` when none answers."""
         self._address = address
+        fault = fault_of(address, os.environ)
+        if fault:
+            # Asked here, because the SDK leaves a socket open that couldn't connect.
+            raise EngineError(
+                fault, document="container engine", key=address, hint="is the engine running? `make engine`"
+            )
         # `version="auto"` asks too, and keeps a connection that nobody can close when the engine doesn't answer.
         with (
             _translated("connect"),
