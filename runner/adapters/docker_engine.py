@@ -55,14 +55,12 @@ class DockerEngine:
             raise EngineError(
                 fault, document="container engine", key=address, hint="is the engine running? `make engine`"
             )
-        # `version="auto"` asks too, and keeps a connection that nobody can close when the engine doesn't answer.
-        with (
-            _translated("connect"),
-            contextlib.closing(
-                docker.APIClient(base_url=address, version=_ANY_VERSION, timeout=_CALL_TIMEOUT_S)
-            ) as stranger,
-        ):
-            version = str(stranger.version(api_version=False)["ApiVersion"])
+        with _translated("connect"):
+            _knock(address)
+            # `version="auto"` asks too, and keeps a connection that nobody can close when the engine doesn't answer.
+            stranger = docker.APIClient(base_url=address, version=_ANY_VERSION, timeout=_CALL_TIMEOUT_S)
+            with contextlib.closing(stranger):
+                version = str(stranger.version(api_version=False)["ApiVersion"])
             self._api = docker.APIClient(base_url=address, version=version, timeout=_CALL_TIMEOUT_S, num_pools=32)
 
     def info(self) -> EngineInfo:
@@ -295,6 +293,15 @@ class DockerEngine:
             yield response
         finally:
             response.close()
+
+
+def _knock(address: str) -> None:
+    """Somebody listens at `address`, if it is a socket of this machine: where nobody does, the SDK leaves its own open."""
+    kind, _, path = address.partition("://")
+    if kind == "unix":
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
+            visitor.settimeout(_CALL_TIMEOUT_S)
+            visitor.connect(path)
 
 
 class _Output:

@@ -193,8 +193,8 @@ def test_every_wrong_type_of_a_study_is_told(outside: Surroundings) -> None:
 
 def test_a_key_of_a_client_is_named_without_its_kind(outside: Surroundings) -> None:
     """The kind chooses the model that validates; it stands nowhere in the file's keys."""
-    outside.study(COMMAND_STUDY.replace('command = ["/bin/answer"]', 'command = ["/bin/answer"], model = "m"'))
-    assert problems(outside) == [f"{STUDY}: client.model: unknown key"]
+    outside.study(COMMAND_STUDY.replace('command = ["/bin/answer"]', 'command = ["/bin/answer"], colour = "m"'))
+    assert problems(outside) == [f"{STUDY}: client.colour: unknown key"]
 
 
 def test_a_study_that_is_not_there(outside: Surroundings) -> None:
