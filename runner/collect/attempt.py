@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from runner.core.canonical import sha256_digest
 from runner.core.evidence import STDERR, STDOUT, AttemptEvidence, Expectation
 from runner.core.findings import FindingKind
 from runner.core.outcomes import Outcome
+from runner.core.prices import FIXTURE_MODEL
 from runner.core.quantities import Quantity, Unavailable
 
 if TYPE_CHECKING:
@@ -124,7 +126,9 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 
 def _model_findings(models: set[str], expectation: Expectation) -> Iterator[Finding]:
-    others = sorted(models - {expectation.model})
+    # A provider may answer an alias with a dated name; the scripted model names itself, and so do summaries.
+    dated = re.compile(rf"{re.escape(expectation.model)}-\d{{8}}")
+    others = sorted(model for model in models - {expectation.model, FIXTURE_MODEL} if not dated.fullmatch(model))
     if expectation.model and others:
         yield finding(FindingKind.MODEL_REMAPPED, f"{expectation.model} was to be asked, found {', '.join(others)}")
 

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 import httpx2
+from messages.assembly import Assembly
 from messages.events import say
-from messages.replies import ProviderError, Reply
+from messages.replies import ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from messages.replies import Reply
+
+HTTP_ERROR = 400
 SDK_VERSION: str = anthropic.__version__
 
 
@@ -30,47 +34,30 @@ class Provider:
         Raises:
             ProviderError: there is none, or it broke off.
         """
+        answer = Assembly()
         try:
-            async with self._client.messages.stream(**request) as stream:
+            async with await self._client.messages.create(**request, stream=True) as stream:
                 async for event in stream:
-                    ended = event.type == "message_stop"
-                message = await stream.get_final_message()
+                    answer.take(event.to_dict())
         except anthropic.APIStatusError as error:
             body = error.body if isinstance(error.body, dict) else {}
             inner = body.get("error") if isinstance(body.get("error"), dict) else {}
-            raise ProviderError(
-                error.status_code, _text(inner.get("type")), str(inner.get("message") or error)
-            ) from error
+            # An error within a stream comes after a status of success.
+            status = error.status_code if error.status_code >= HTTP_ERROR else None
+            raise ProviderError(status, _text(inner.get("type")), str(inner.get("message") or error)) from error
         except anthropic.APIConnectionError as error:
             raise ProviderError(None, "connection", f"{error}: {error.__cause__}") from error
         except anthropic.AnthropicError as error:
             raise ProviderError(None, None, f"{type(error).__name__}: {error}") from error
         except (httpx2.HTTPError, ValueError) as error:
             raise ProviderError(None, "connection", f"the answer broke off: {type(error).__name__}: {error}") from error
-        if not ended:
-            raise ProviderError(None, "connection", "the answer broke off")
-        return Reply(
-            model=message.model,
-            stop_reason=message.stop_reason,
-            content=[_block(block) for block in message.content],
-            usage=message.usage.to_dict() if message.usage is not None else None,
-        )
+        return answer.reply()
 
 
 async def _notice_retry(request: httpx2.Request) -> None:
     attempt = request.headers.get("x-stainless-retry-count", "0")
     if attempt != "0":
         say("retry", attempt=int(attempt))
-
-
-def _block(block: Any) -> dict[str, Any]:
-    """A block as it is sent back: only what the provider takes."""
-    if block.type == "text":
-        return {"type": "text", "text": block.text}
-    if block.type == "tool_use":
-        return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
-    plain: dict[str, Any] = block.to_dict()
-    return plain
 
 
 def _text(value: object) -> str | None:
