@@ -10,7 +10,7 @@ from runner.core.errors import PairbenchError, visible
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("plain text, naïve – 漢字", "plain text, naïve – 漢字"),
+        ("plain text, naïve 漢字", "plain text, naïve 漢字"),
         ("\x1b[2Jgone", "\\x1b[2Jgone"),
         ("one\ntwo", "one\\ntwo"),
         ("\u202eright to left", "\\u202eright to left"),
