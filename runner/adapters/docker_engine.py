@@ -296,7 +296,7 @@ class DockerEngine:
 
 
 def _knock(address: str) -> None:
-    """Somebody listens at `address`, if it is a socket of this machine: where nobody does, the SDK leaves its own open."""
+    """Somebody listens at `address`, if that is a socket of this machine; the SDK leaves its own open otherwise."""
     kind, _, path = address.partition("://")
     if kind == "unix":
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:

@@ -237,23 +237,14 @@ def test_the_evidence_is_out_of_reach(probed: dict[str, Any]) -> None:
 
 def test_no_key_but_those_of_the_pod(probed: dict[str, Any], pairbench: Program) -> None:
     """The key of whoever runs the program is in no environment and in no file of the run."""
+    keys: dict[str, set[str]] = {}
     for arm in ("apart", "joined"):
         environment = probed[arm]["differs"]["environment"]
-        assert sorted(environment) == [
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_BASE_URL",
-            "HOME",
-            "LANG",
-            "PAIRBENCH_PROMPT_FILE",
-            "PATH",
-            "TZ",
-        ]
+        assert environment == json.loads(pairbench.evidence(f"look.r1.{arm}", "launch.json"))["env"]
         assert environment["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8787"
-        assert len(environment["ANTHROPIC_API_KEY"]) == 43
-    assert (
-        probed["apart"]["differs"]["environment"]["ANTHROPIC_API_KEY"]
-        != (probed["joined"]["differs"]["environment"]["ANTHROPIC_API_KEY"])
-    )
+        keys[arm] = {value for name, value in environment.items() if name.endswith(("_KEY", "_TOKEN"))}
+        assert [len(key) for key in keys[arm]] == [43]
+    assert keys["apart"] != keys["joined"]
     found = [path for path in pairbench.run.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
     assert found == []
 
