@@ -55,16 +55,16 @@ def gateway() -> None:
 
 
 def sidecar() -> None:
-    """Bodies that are held while they come, and one that takes twenty times its size to read: more than there is."""
-    body = b"[" + b"{}," * (11_100_000) + b"{}]"
+    """A body that takes thirty times its size to read, beside one that is held while it comes: more than there is."""
+    body = b"[" + b'{"":0},' * 4_750_000 + b"0]"
     head = b"PUT /collections/memory/points HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     head += b"content-length: %d\r\n\r\n" % len(body)
     held = []
     try:
-        for number in range(8):
+        for part in (body[:-1], body):
             connection = socket.create_connection(("127.0.0.1", 6333), timeout=10)
             held.append(connection)
-            connection.sendall(head + (body if number == 7 else body[:-1]))
+            connection.sendall(head + part)
         held[-1].recv(1000)
     except ConnectionRefusedError:
         print("out of reach")
