@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.publish import formatting
+from runner.publish.listings import Listings
 from runner.publish.page import PageTexts
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from runner.core.summary import Summary
     from runner.publish.contrasts import Forest
+    from runner.publish.listings import Listing
     from runner.publish.page import Figures, MedianChart
 
 
@@ -30,15 +32,31 @@ def render_summary(summary: Summary, console: Console) -> None:
     console.print(Panel(_plain(texts.banner()), border_style=style, title=escape(summary.study.name)))
     for sentence in texts.headlines():
         console.print(_plain(sentence, "bold"))
+    for reason in summary.obstacles:
+        console.print(_plain(f"The arms are not compared: {reason}.", "bold"))
     console.print(_plain(_design(summary), "dim"))
+    listings = Listings(summary)
+    _print_listings(listings.gates(), console)
     for figures in texts.figures():
         _print_figures(texts, figures, console)
+        _print_listings(listings.of_view(figures.view), console)
     console.print(_plain(summary.failures_line))
+    _print_listings(listings.reach(), console)
+    console.print(_plain(f"Intervals: {summary.resampling.coverage}", "dim"))
     for chart in texts.median_charts():
         console.print(_medians(texts, chart))
     _print_census(texts, console)
     _print_confounders(texts, console)
+    _print_listings(listings.conditions(), console)
     _print_checks(summary, console)
+
+
+def _print_listings(listings: Iterable[Listing], console: Console) -> None:
+    for item in listings:
+        table = _table(item.caption, item.columns[: item.numbers_from], item.columns[item.numbers_from :])
+        for line in item.lines:
+            _row(table, *line)
+        console.print(table)
 
 
 def _design(summary: Summary) -> str:

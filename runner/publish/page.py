@@ -70,6 +70,7 @@ class Figures:
     """What no measure uses."""
     silent: str
     """Measures that are 0 in every arm."""
+    view: View
 
 
 class PageTexts:
@@ -146,6 +147,7 @@ class PageTexts:
                 self._totals(view),
                 _exclusions(_common_exclusions(view)),
                 self._silent(view),
+                view,
             )
             for view in self.summary.views
         )

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from runner.core.canonical import sha256_digest
 from runner.publish import formatting
+from runner.publish.listings import Listings
 from runner.publish.page import PageTexts
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def render_report(summary: Summary) -> bytes:
     page = environment.get_template("report.html").render(
         summary=summary,
         texts=PageTexts(summary),
+        listings=Listings(summary),
         counted=formatting.counted,
         level=formatting.level(summary.resampling.level_ppm),
         digest=summary.digest(),
