@@ -42,7 +42,7 @@ class Servers:
                 self.states[server.name] = "failed"
 
     async def connect(self, offered: Sequence[str], seconds: float, stack: AsyncExitStack) -> None:
-        """Each server that answered in time is `connected`, its tools among `offered` are listed; others have `failed`."""
+        """Servers that answer in time are `connected`, and their tools among `offered` listed; others have `failed`."""
         for name, (incoming, outgoing) in self._streams.items():
             self.states[name] = "failed"
             # A stack's scopes nest: a session that outlives this function can't begin within the time limit's scope.
