@@ -40,7 +40,7 @@ class Verification:
 
 
 def conclude(files: Files, folder: Path) -> Summary:
-    """Records, scores, summary and its checksum are written in `folder`, from its raw evidence.
+    """Records, scores, summary and its checksum are written in `folder`, from its raw evidence; a report follows them.
 
     Raises:
         EvidenceError: a document of the run is missing or damaged.
@@ -49,6 +49,9 @@ def conclude(files: Files, folder: Path) -> Summary:
     summary, documents = _computed(run, files)
     for name, data in documents.items():
         files.write(folder / name, data)
+    if files.read(folder / layout.REPORT) is not None:
+        # It was made of the summary that this one replaces.
+        files.write(folder / layout.REPORT, render_report(summary))
     return summary
 
 

@@ -34,7 +34,7 @@ _BROKEN_OFF: Final = "the runner ended before the attempt did"
 
 
 def resume_run(world: World, folder: Path) -> Ran:
-    """What was left of the run in `folder` ran.
+    """What was left of the run in `folder` ran; one that is finished stays as it is, and needs no engine.
 
     Raises:
         EnvironmentNotReady: another runner holds the run, or code, images or engine aren't what its lock names.
@@ -44,8 +44,11 @@ def resume_run(world: World, folder: Path) -> Ran:
         whole, torn = _ledger(world, folder)
         run = read_run(world.files, folder, whole)
         _check_evidence(world, run)
-        engine = world.engine()
         _check_code(world, run)
+        if _is_finished(run) and not torn:
+            # Whatever is written to its ledger gives it another summary than the one that was sealed.
+            return Ran(folder, complete=True)
+        engine = world.engine()
         images = _images(world, engine, run)
         sweep(world, engine)
         remove_run(engine, run.lock.run)
@@ -62,6 +65,11 @@ def unfinished(run: Run) -> tuple[str, ...]:
     """The trials of `run` whose last attempt wasn't final, or that were never tried."""
     done = {line.trial for line in run.ledger if line.kind == "attempt_ended" and line.detail.get("final") == "yes"}
     return tuple(planned.trial for planned in run.plan.trials if planned.trial not in done)
+
+
+def _is_finished(run: Run) -> bool:
+    last = run.ledger[-1] if run.ledger else None
+    return last is not None and last.kind == "run_ended" and last.detail.get("complete") == "yes"
 
 
 def _ledger(world: World, folder: Path) -> tuple[bytes, bytes]:
