@@ -86,8 +86,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 class FileTools:
     """The tools over the folder `root`; nothing outside it is ever opened."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, search_seconds: float = SEARCH_SECONDS) -> None:
         self._root = os.path.realpath(root)
+        self._search_seconds = search_seconds
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """The answer of the tool `name`. Whatever goes wrong is an answer too: a model can go on."""
@@ -148,10 +149,16 @@ class FileTools:
         command = [sys.executable, "-I", "-S", searching.__file__]
         try:
             done = subprocess.run(
-                command, input=json.dumps(asked).encode(), capture_output=True, timeout=SEARCH_SECONDS, check=False
+                command,
+                input=json.dumps(asked).encode(),
+                capture_output=True,
+                timeout=self._search_seconds,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ArgumentError(f"the search took longer than {SEARCH_SECONDS} s; try a simpler pattern") from None
+            raise ArgumentError(
+                f"the search took longer than {self._search_seconds} s; try a simpler pattern"
+            ) from None
         text = done.stdout.decode("utf-8", "replace")
         if done.returncode == 2:
             raise ArgumentError(text)
