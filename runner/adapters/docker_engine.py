@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 LABEL_PREFIX = "pairbench."
 _LIMITS = {"memory": "MemoryLimit", "processes": "PidsLimit", "CPU time": "CpuCfsQuota"}
+_HINT = "start that engine; or leave DOCKER_HOST unset and run `make engine`"
 _RUN_LABEL = "pairbench.run"
 _CALL_TIMEOUT_S = 60
 # Any will do to ask an engine for its own, which is asked without a version.
@@ -52,9 +53,7 @@ class DockerEngine:
         fault = fault_of(address, os.environ)
         if fault:
             # Asked here, because the SDK leaves a socket open that couldn't connect.
-            raise EngineError(
-                fault, document="container engine", key=address, hint="is the engine running? `make engine`"
-            )
+            raise EngineError(fault, document="container engine", key=address, hint=_HINT)
         with _translated("connect"):
             _knock(address)
             # `version="auto"` asks too, and keeps a connection that nobody can close when the engine doesn't answer.
@@ -418,9 +417,7 @@ def _translated(doing: str) -> Iterator[None]:
         raise EngineError(str(error.explanation or error), document="container engine", key=doing) from error
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
         kind = EngineGoneError if _found_nobody(error) else EngineError
-        raise kind(
-            str(error), document="container engine", key=doing, hint="is the engine running? `make engine`"
-        ) from error
+        raise kind(str(error), document="container engine", key=doing, hint=_HINT) from error
 
 
 def _found_nobody(error: Exception) -> bool:

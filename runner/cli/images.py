@@ -51,11 +51,11 @@ def list_(*, as_json: bool) -> None:
 
 @images.command()
 def verify() -> None:
-    """Hold the engine's images against what their locks give. Exit 4 when one differs."""
+    """Hold the engine's images against what their locks give. Exit 3 when one is missing, 4 when one differs."""
     with Watch() as watch:
         world = wiring.make_world(watch)
         built = imaging.build(world)
-        imaging.load(world, world.engine(), built)
+        imaging.hold(world.engine(), built)
     for image in built:
         click.echo(f"{image.name}: the engine has {image.config_digest}")
 

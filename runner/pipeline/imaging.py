@@ -38,6 +38,16 @@ def load(world: World, engine: Engine, images: Sequence[BuiltImage]) -> None:
     if missing:
         world.progress.step(f"loading {', '.join(image.name for image in missing)} into the engine")
         engine.load_images(archive_chunks(missing, world.build.store))
+    hold(engine, images)
+
+
+def hold(engine: Engine, images: Sequence[BuiltImage]) -> None:
+    """The engine has every one of `images`, as it was built.
+
+    Raises:
+        EnvironmentNotReady: one isn't there.
+        EvidenceError: the engine reports another id or other layers.
+    """
     for image in images:
         facts = _present(engine, image.tag)
         verify_loaded(image, reported_id=facts.identity, diff_ids=facts.diff_ids)
@@ -69,7 +79,9 @@ def pin_of(image: BuiltImage) -> ImagePin:
 def _present(engine: Engine, reference: str) -> ImageFacts:
     facts = engine.image(reference)
     if facts is None:
-        raise EnvironmentNotReady("the engine has no such image after loading it", document=reference)
+        raise EnvironmentNotReady(
+            "the engine has no such image", document=reference, hint="run `pairbench images build`"
+        )
     return facts
 
 

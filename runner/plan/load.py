@@ -78,11 +78,11 @@ class _Reading:
     def complain(self, message: str, document: str, key: str = "", hint: str = "") -> None:
         self.problems.append(Problem(message, document, key, hint))
 
-    def bytes_of(self, name: str, base: Path, document: str, key: str) -> bytes | None:
+    def bytes_of(self, name: str, base: Path, document: str, key: str, hint: str = "") -> bytes | None:
         path = base / name
         data = self.files.read(path)
         if data is None:
-            self.complain(f"there is no file {path}", document, key)
+            self.complain(f"there is no file {path}", document, key, hint)
             return None
         self.raw[self._shown(path)] = data
         return data
@@ -278,7 +278,8 @@ def _corpora(reading: _Reading, declared: StudyFile, document: str) -> dict[str,
 
 
 def _corpus_lock(reading: _Reading, corpus: Path, place: str) -> CorpusLock | None:
-    data = reading.bytes_of("corpus.lock.json", corpus.parent, place, "corpus.lock.json")
+    hint = f"freeze it: pairbench corpora lock {corpus}"
+    data = reading.bytes_of("corpus.lock.json", corpus.parent, place, "corpus.lock.json", hint)
     if data is None:
         return None
     shown = str(corpus.parent / "corpus.lock.json")
