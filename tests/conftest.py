@@ -59,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
     address = find_engine_address(os.environ, CACHE)
     fault = fault_of(address, os.environ) if address else "no engine answers: run `make engine`"
+    # It beats DOCKER_HOST, by which tests tell programs which engine there is, or that there is none.
+    os.environ.pop("PAIRBENCH_ENGINE", None)
     if address and not fault:
         os.environ["DOCKER_HOST"] = address
         config.stash[ADDRESS] = address

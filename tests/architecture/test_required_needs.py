@@ -46,6 +46,13 @@ def test_a_required_engine_that_is_missing_fails(tmp_path: Path) -> None:
     assert NO_ENGINE in done.stdout
 
 
+def test_a_choice_of_engine_does_not_reach_the_tests(tmp_path: Path) -> None:
+    """`PAIRBENCH_ENGINE=private make test` tests with that engine, and tests that name another still get the other."""
+    test = "import os\n\ndef test_it():\n    assert 'PAIRBENCH_ENGINE' not in os.environ\n"
+    done = session(tmp_path, test, PAIRBENCH_ENGINE="private")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "test",
     [
