@@ -94,6 +94,12 @@ class Record(Document):
     findings: tuple[Finding, ...]
 
 
+    def without_bulk(self) -> Record:
+        """The record without what no figure is made of: the answer's text, and the names of raw files."""
+        attempts = tuple(attempt.model_copy(update={"evidence": {}}) for attempt in self.attempts)
+        return self.model_copy(update={"answer": "", "attempts": attempts})
+
+
 class Score(Document):
     """What labels and prices say of one record; labels never enter a trial."""
 

@@ -5,7 +5,7 @@ The same functions serve a fresh run and a stranger's verification; none of them
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.launching import expectation_of
@@ -53,41 +53,50 @@ def may_retry(result: AttemptResult) -> bool:
     return CONSEQUENCES[result.outcome].retried
 
 
-def records_of(run: Run, files: Files) -> tuple[Record, ...]:
-    """The record of every planned trial, in the order of the plan."""
-    return tuple(_record(run, planned, files) for planned in run.plan.trials)
+@dataclass(frozen=True)
+class Computed:
+    """Everything that follows from the raw evidence of a run."""
+
+    records: bytes
+    """NDJSON, in the order of the plan."""
+    scores: bytes
+    summary: Summary
 
 
-def scores_of(run: Run, records: tuple[Record, ...]) -> tuple[Score, ...]:
-    """The score of every record, in their order."""
+def compute(run: Run, files: Files) -> Computed:
+    """Records, scores and summary of `run`.
+
+    One trial's evidence is held at a time; of its record stays what a summary needs, and its line.
+    """
     labels = {label.task: label for label in run.labels.labels} if run.labels is not None else {}
-    return tuple(_score(run, record, labels.get(record.task)) for record in records)
+    record_lines, score_lines = bytearray(), bytearray()
+    records: list[Record] = []
+    scores: list[Score] = []
+    for record in records_of(run, files):
+        score = _score(run, record, labels.get(record.task))
+        record_lines += record.to_line()
+        score_lines += score.to_line()
+        records.append(record.without_bulk())
+        scores.append(score)
+    lines = bytes(record_lines), bytes(score_lines)
+    context = context_of(run, sha256_digest(lines[0]), sha256_digest(lines[1]))
+    return Computed(*lines, summarize(context, run.plan, records, scores))
 
 
-def summary_of(run: Run, records: tuple[Record, ...], scores: tuple[Score, ...]) -> Summary:
-    """The summary of a run."""
-    context = context_of(run, sha256_digest(lines_of(records)), sha256_digest(lines_of(scores)))
-    return summarize(context, run.plan, records, scores)
+def records_of(run: Run, files: Files) -> Iterator[Record]:
+    """The record of every planned trial, in the order of the plan, made when it is asked for."""
+    ended: dict[str, list[LedgerLine]] = {}
+    for line in run.ledger:
+        if line.kind == "attempt_ended":
+            ended.setdefault(line.trial, []).append(line)
+    for planned in run.plan.trials:
+        yield make_record(planned, [_attempt(run, planned, line, files) for line in ended.get(planned.trial, ())])
 
 
 def context_of(run: Run, records: Digest, scores: Digest) -> SummaryContext:
     """What a summary of a run needs beside its plan and the records and scores with these digests."""
     sources = SourceDigests(run.lock.digest(), run.ledger_head, records, scores)
     return _context(run, sources)
-
-
-def lines_of(documents: tuple[Record, ...] | tuple[Score, ...]) -> bytes:
-    """The documents as NDJSON."""
-    return b"".join(document.to_line() for document in documents)
-
-
-def _record(run: Run, planned: PlannedTrial, files: Files) -> Record:
-    attempts = [
-        _attempt(run, planned, line, files)
-        for line in run.ledger
-        if line.kind == "attempt_ended" and line.trial == planned.trial
-    ]
-    return make_record(planned, attempts)
 
 
 def _attempt(run: Run, planned: PlannedTrial, line: LedgerLine, files: Files) -> AttemptResult:

@@ -9,7 +9,7 @@ from runner.core import layout
 from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
 from runner.core.ledger import read_ledger
 from runner.core.lock import Lock
-from runner.pipeline.computing import lines_of, records_of, scores_of, summary_of
+from runner.pipeline.computing import compute
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.publish.report import render_report
 from runner.summarize.seal import open_sealed, seal
@@ -131,13 +131,11 @@ def _unknown(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterato
 
 
 def _computed(run: Run, files: Files) -> tuple[Summary, dict[str, bytes]]:
-    records = records_of(run, files)
-    scores = scores_of(run, records)
-    summary = summary_of(run, records, scores)
-    sealed = seal(summary)
-    return summary, {
-        layout.RECORDS: lines_of(records),
-        layout.SCORES: lines_of(scores),
+    found = compute(run, files)
+    sealed = seal(found.summary)
+    return found.summary, {
+        layout.RECORDS: found.records,
+        layout.SCORES: found.scores,
         layout.SUMMARY: sealed.summary_bytes,
         layout.CHECKSUM: sealed.checksum_bytes,
     }

@@ -4,7 +4,7 @@
 has to loop over tasks; it is timed on a few tasks and measures and extrapolated, which is said. `evalstats` is timed
 where it is installed, on one measure.
 
-    .venv/bin/python benchmarks/statistics.py [--tasks 1000] [--repetitions 10] [--measures 12] [--resamples 10000]
+    .venv/bin/python benchmarks/resampling.py [--tasks 1000] [--repetitions 10] [--measures 12] [--resamples 10000]
 
 Each figure is taken in a process of its own, so that its peak memory is its own. Ends 1 when a target is missed: 2 s
 and 500 MB, 20 times as fast as SciPy, faster than `evalstats`.
@@ -41,57 +41,48 @@ def samples(arguments):
     return found
 
 
-def ours(arguments, *, intervals):
+# Each work below takes the arrays, and returns the part of the whole that it did.
+def ours(arguments, taken, *, intervals):
     """Totals of every measure in every resample; with their intervals where asked."""
-    taken = samples(arguments)
-    started = time.perf_counter()
     bootstrap = Bootstrap("benchmark", resamples=arguments.resamples)
     for found in bootstrap.resampled(taken):
         assert isinstance(found, Resampled)
         if intervals:
             for deviations in (bootstrap.ratio_deviations(found, 1), bootstrap.difference_deviations(found, 1, 1_000)):
                 bootstrap.ends(deviations, arguments.tasks)
-    return time.perf_counter() - started
+    return 1
 
 
-def medians(arguments):
-    taken = samples(arguments)
-    started = time.perf_counter()
+def medians(arguments, taken):
     bootstrap = Bootstrap("benchmark", resamples=arguments.resamples)
     for sample in taken:
         shaped = sample.arms.reshape(2, arguments.tasks, arguments.repetitions)
         values = [[int(value) for value in np.median(arm, axis=1)] for arm in shaped]
         bootstrap.median_difference(sample.repetitions, *values)
-    return time.perf_counter() - started
+    return 1
 
 
-def scipy_loop(arguments):
-    """Repetitions of each drawn task by `scipy.stats.bootstrap`, task after task; a few of them, extrapolated."""
-    few_tasks, few_measures = min(10, arguments.tasks), 1
-    taken = samples(arguments)[:few_measures]
-    started = time.perf_counter()
-    for sample in taken:
-        shaped = sample.arms.reshape(2, arguments.tasks, arguments.repetitions).astype(float)
-        for task in range(few_tasks):
-            stats.bootstrap(
-                (shaped[0, task], shaped[1, task]),
-                lambda control, treatment, axis: treatment.sum(axis=axis) - control.sum(axis=axis),
-                paired=True,
-                vectorized=True,
-                method="percentile",
-                n_resamples=arguments.resamples,
-                rng=np.random.default_rng(task),
-            )
-    took = time.perf_counter() - started
-    return took * arguments.tasks * arguments.measures / few_tasks / few_measures
+def scipy_loop(arguments, taken):
+    """Repetitions of each drawn task by `scipy.stats.bootstrap`, task after task; a few of them."""
+    few = min(10, arguments.tasks)
+    shaped = taken[0].arms.reshape(2, arguments.tasks, arguments.repetitions).astype(float)
+    for task in range(few):
+        stats.bootstrap(
+            (shaped[0, task], shaped[1, task]),
+            lambda control, treatment, axis: treatment.sum(axis=axis) - control.sum(axis=axis),
+            paired=True,
+            vectorized=True,
+            method="percentile",
+            n_resamples=arguments.resamples,
+            rng=np.random.default_rng(task),
+        )
+    return few / arguments.tasks / arguments.measures
 
 
-def scipy_one_level(arguments):
+def scipy_one_level(arguments, taken):
     """Task totals of each measure, one level: less work than was asked for."""
     few = min(2, arguments.measures)
-    taken = samples(arguments)[:few]
-    started = time.perf_counter()
-    for sample in taken:
+    for sample in taken[:few]:
         totals = sample.arms.reshape(2, arguments.tasks, arguments.repetitions).sum(axis=2).astype(float)
         stats.bootstrap(
             tuple(totals),
@@ -103,27 +94,28 @@ def scipy_one_level(arguments):
             batch=500,
             rng=np.random.default_rng(1),
         )
-    return (time.perf_counter() - started) * arguments.measures / few
+    return few / arguments.measures
 
 
-def evalstats_nested(arguments):
-    """Its nested bootstrap of a difference of means, one measure, extrapolated to all."""
+def evalstats_nested(arguments, taken):
+    """Its nested bootstrap of a difference of means, one measure."""
     from evalstats.core.resampling import bootstrap_diffs_nested  # noqa: PLC0415 - only where it is installed
 
-    sample = samples(arguments)[0]
-    shaped = sample.arms.reshape(2, arguments.tasks, arguments.repetitions).astype(float)
-    started = time.perf_counter()
+    shaped = taken[0].arms.reshape(2, arguments.tasks, arguments.repetitions).astype(float)
     bootstrap_diffs_nested(shaped[1], shaped[0], arguments.resamples, np.random.default_rng(1))
-    return (time.perf_counter() - started) * arguments.measures
+    return 1 / arguments.measures
 
 
 def measured(work, arguments, options):
-    seconds = work(arguments, **options)
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    taken = samples(arguments)
+    wall, busy = time.perf_counter(), time.process_time()
+    part = work(arguments, taken, **options)
+    wall, busy = time.perf_counter() - wall, time.process_time() - busy
+    return wall / part, busy / part, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def apart(work, arguments, **options):
-    """Seconds and peak megabytes of `work` in a process of its own."""
+    """Seconds, CPU seconds and peak megabytes of `work` in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(measured, work, arguments, options).result()
 
@@ -155,12 +147,12 @@ def main():
         f"{arguments.tasks:,} tasks x {arguments.repetitions} repetitions x {arguments.measures} measures, "
         f"{arguments.resamples:,} resamples\n"
     )
-    print("| method | seconds | times the first | peak MB |\n|---|---|---|---|")
-    for name, (seconds, megabytes) in rows:
-        print(f"| {name} | {seconds:,.2f} | {seconds / base:,.1f} | {megabytes:,.0f} |")
+    print("| method | seconds | times the first | CPU seconds | peak MB |\n|---|---|---|---|---|")
+    for name, (seconds, busy, megabytes) in rows:
+        print(f"| {name} | {seconds:,.2f} | {seconds / base:,.1f} | {busy:,.2f} | {megabytes:,.0f} |")
     if not EVALSTATS:
         print("\nevalstats is not installed: left out")
-    seconds, megabytes = rows[0][1]
+    seconds, _, megabytes = rows[0][1]
     missed = [
         said
         for said, holds in (
