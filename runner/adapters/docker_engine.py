@@ -241,7 +241,7 @@ class DockerEngine:
         return bytes(found[:limit_bytes])
 
     def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
-        """The entries below `path`, in the engine's order, until `limit_bytes` of data were read."""
+        """The entries below `path`, in the engine's order, until `limit_bytes` were read; the rest is refused."""
         with (
             _translated(f"read {path}"),
             self._opened("GET", f"/containers/{container}/archive", {"path": path}) as response,
@@ -251,6 +251,8 @@ class DockerEngine:
                 with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
                     for item in tar:
                         yield _entry(tar, item)
+            except _LimitReachedError:
+                yield Entry(path, "other", None, f"more than {limit_bytes} bytes: nothing further was read")
             except (tarfile.TarError, EOFError) as error:
                 raise EngineError(f"the stream of {path} broke: {error}") from error
 
@@ -326,6 +328,10 @@ class _Output:
             getattr(self._channel, "_sock", self._channel).shutdown(socket.SHUT_RDWR)
 
 
+class _LimitReachedError(Exception):
+    """More comes than is to be read."""
+
+
 class _Chunks:
     """A bounded file over an iterator of chunks, for tarfile's stream mode."""
 
@@ -341,7 +347,7 @@ class _Chunks:
                 break
             self._left -= len(chunk)
             if self._left < 0:
-                raise EngineError("more evidence than the study allows", hint="raise limits.pod_bytes")
+                raise _LimitReachedError
             self._rest += chunk
         found, self._rest = self._rest[:size], self._rest[size:]
         return found

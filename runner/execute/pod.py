@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import EngineError, EngineGoneError
+from runner.core.events import plain_text
 from runner.core.evidence import (
     BODIES,
     ENGINE,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from runner.core.plan import PlannedTrial
     from runner.core.study import Limits
     from runner.ports.clock import Clock
-    from runner.ports.engine import Engine
+    from runner.ports.engine import Engine, Entry
 
 SUPERVISOR_ID: Final = 10001
 CLIENT_ID: Final = 10002
@@ -55,6 +56,10 @@ HELPERS_MEMORY_BYTES: Final = _SIDECAR_MEMORY_BYTES + _GATEWAY_MEMORY_BYTES
 """What the containers beside the trial may take at most."""
 _OWN_PIDS: Final = 64
 _SIDECAR_LOG_BYTES: Final = 16 * _MIB
+# What the contract of the pod doesn't know is named up to a number: the ledger keeps it.
+_MOST_REFUSED: Final = 20
+_NAME_CHARACTERS: Final = 200
+_KNOWN_OTHERS: Final = frozenset({"pod/run/gateway.sock"})
 _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
 _GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES}
 
@@ -310,13 +315,19 @@ class Pod:
             self._fail(OutcomeHint.ENGINE_ERROR, "the gateway did not seal its evidence")
         wanted = {f"pod/out/{name}": kept for name, kept in _OUT.items()}
         wanted |= {f"pod/gateway/{name}": kept for name, kept in _GATEWAY_OUT.items()}
+        others = 0
         for entry in self.engine.read_tree(gateway, "/pod", 2 * self.order.limits.pod_bytes):
-            if entry.name in wanted and entry.data is not None:
-                files[wanted[entry.name]] = entry.data
-            elif entry.kind == "other" and entry.name != "pod/run/gateway.sock":
-                refused.append(f"{entry.name}: {entry.detail}")
-            elif entry.kind == "file":
-                refused.append(f"{entry.name}: not a file that the pod's contract knows")
+            name = wanted.get(entry.name)
+            if name is not None and entry.data is not None and name not in files:
+                files[name] = entry.data
+                continue
+            reason = _refusal(entry)
+            others += bool(reason)
+            if reason and others <= _MOST_REFUSED:
+                # Names are data of whoever made them: of any length, and not always text.
+                refused.append(f"{plain_text(entry.name)[:_NAME_CHARACTERS]}: {reason}")
+        if others > _MOST_REFUSED:
+            refused.append(f"and {others - _MOST_REFUSED} further entries")
 
     def _read_sidecar(self, files: dict[str, bytes]) -> None:
         sidecar = self._containers.get("sidecar")
@@ -335,3 +346,10 @@ class Pod:
             pod_ms=self._pod_ms,
             gone_proven=self._gone,
         )
+
+
+def _refusal(entry: Entry) -> str:
+    """Why the entry isn't taken; "" for what needs no word."""
+    if entry.kind == "file":
+        return "not a file that the pod's contract knows, or one that stands twice"
+    return entry.detail if entry.kind == "other" and entry.name not in _KNOWN_OTHERS else ""

@@ -167,7 +167,10 @@ class Engine(Protocol):
         """What the container wrote to standard output, at most the first `limit_bytes`."""
 
     def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
-        """The entries below `path`, in the engine's order, until `limit_bytes` of data were read."""
+        """The entries below `path`, in the engine's order, until `limit_bytes` were read.
+
+        What goes beyond is one last entry of kind `other`, whose detail says so; nothing behind it is read.
+        """
 
     def owned(self) -> tuple[Owned, ...]:
         """Every container and volume that carries a label of ours."""

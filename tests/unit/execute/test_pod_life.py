@@ -329,7 +329,7 @@ def test_what_the_contract_does_not_know_is_refused_by_name() -> None:
     assert collected.refused == (
         "pod/gateway/bodies.jsonl: a link",
         "pod/out/link: a link",
-        "pod/out/notes.txt: not a file that the pod's contract knows",
+        "pod/out/notes.txt: not a file that the pod's contract knows, or one that stands twice",
     )
     assert "bodies.jsonl" not in collected.files
 
@@ -462,15 +462,16 @@ def test_an_engine_that_fails_at_any_call(number: int, dies: bool) -> None:  # n
 
 
 def test_evidence_beyond_its_limit_is_no_evidence() -> None:
-    """Twice the size of the volume is more than it can hold: an engine that sends more isn't believed."""
+    """Twice the size of the volume is more than it can hold, but for holes: what comes beyond is missing, and said."""
     life = Life(trial=client(b"x" * (3 * MIB)))
     life.pod.order = replace(life.pod.order, limits=LIMITS.model_copy(update={"pod_bytes": 4 * MIB}))
     life.pod.prepare()
     life.pod.run()
     life.pod.order = replace(life.pod.order, limits=LIMITS.model_copy(update={"pod_bytes": MIB}))
-    facts = life.facts(life.pod.collect())
-    assert facts.outcome_hint is OutcomeHint.ENGINE_ERROR
-    assert "more evidence than the study allows" in facts.detail
+    collected = life.pod.collect()
+    assert "stdout.jsonl" not in collected.files
+    assert collected.refused == ("/pod: more than 2097152 bytes: nothing further was read",)
+    assert life.facts(collected).outcome_hint is OutcomeHint.NONE
 
 
 def test_two_attempts_do_not_share_a_name() -> None:
