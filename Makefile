@@ -1,7 +1,7 @@
 # Every target does its own set-up. Recipes are one line each; what takes more stands in scripts/.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help bench test lint check docs golden setup engine engine-stop images chromium relock clean
+.PHONY: help bench test faults lint check docs golden setup engine engine-stop images chromium relock clean
 
 PYTHON ?= python3
 export PYTHON
@@ -9,6 +9,8 @@ py := .venv/bin/python
 
 # Passed on to pytest by `make test`, as in: make test PYTEST="tests/docker -k pod"
 PYTEST ?=
+# Parts that `make faults` runs, as in: make faults FAULTS="clients killed"; all of them by default.
+FAULTS ?=
 # Studies that `make bench` runs, in this order.
 STUDIES ?= corpora/fixture/study.toml
 
@@ -20,6 +22,9 @@ bench: ## build the images, run the fixture study, verify it, write its report
 
 test: ## every test, those with real containers too
 	@scripts/test.sh $(PYTEST)
+
+faults: ## every fault scenario in containers, against what is expected
+	@scripts/faults.sh $(FAULTS)
 
 lint: setup ## format, lint, types and import contracts
 	@scripts/lint.sh

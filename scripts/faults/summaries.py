@@ -14,6 +14,8 @@ OF_THE_OCCASION: Final = (
     "inputs.lock",
     "inputs.ledger_head",
     "inputs.records",
+    # Which trials started later than others, by the clock.
+    "cold_starts",
 )
 # What an interrupted run has more of: attempts, and their spend.
 OF_THE_INTERRUPTION: Final = (

@@ -90,3 +90,8 @@ def fail() -> int:
 def linger() -> None:
     """Asks nothing and waits: whatever happens to this trial comes from outside."""
     time.sleep(FOREVER_S)
+
+
+def linger_a_while() -> None:
+    """The same, and ends."""
+    time.sleep(2.5)
