@@ -7,7 +7,8 @@ pairbench=.venv/bin/pairbench
 
 step "setup" scripts/setup.sh
 step "engine" scripts/engine.sh start
-step "images" "$pairbench" images build
+# Only what its studies run in: other clients' images are large, and built by the run that needs them.
+step "images" "$pairbench" images build gateway qdrant trial
 for study in "$@"; do
     step "run $study" "$pairbench" run "$study"
     step "verify $study" "$pairbench" verify latest

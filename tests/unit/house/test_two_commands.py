@@ -53,7 +53,7 @@ def test_bench_runs_verifies_and_reports_each_study(checkout: Path) -> None:
     assert calls == [
         "setup.sh ",
         "engine.sh start",
-        "pairbench images build",
+        "pairbench images build gateway qdrant trial",
         "pairbench run a.toml",
         "pairbench verify latest",
         "pairbench report latest",
