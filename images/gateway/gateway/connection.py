@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from gateway.provider_errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from gateway.exchange import Answer, Exchange
+    from gateway.exchange import Answer, Exchange, Pieces
     from gateway.gateway import Gateway
 
 READ_BYTES = 65536
@@ -143,7 +143,7 @@ class Connection:
             problem = error
         except TimeoutError:
             problem = RefusedError(408, "bad_request", "The body of the request did not arrive.")
-        exchange.request = Request(head.method, head.target, head.headers, bytes(received))
+        exchange.request = replace(head, body=bytes(received))
         return problem
 
     async def _head(self) -> Request | RefusedError | None:
@@ -168,7 +168,8 @@ class Connection:
         # h11 limits only what it has to wait for; a large head that came in one piece gets here.
         if len(event.target) + sum(len(key) + len(value) for key, value in headers) > HEAD_LIMIT_BYTES:
             return RefusedError(431, "bad_request", "The head of the request exceeds the maximum size")
-        return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"")
+        wire_headers = tuple((bytes(name), bytes(value)) for name, value in event.headers.raw_items())
+        return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"", wire_headers)
 
     async def _event(self) -> object:
         """The next thing that the client says.
@@ -210,12 +211,15 @@ class Connection:
         exchange.status, exchange.refused = answer.status, answer.refused
         finished = False
         try:
-            self._require_client(exchange)
             if isinstance(answer.body, bytes):
+                self._require_client(exchange)
                 last = self._whole(exchange, answer, answer.body)
             else:
-                async with self._listening():
-                    last = await self._pieces(exchange, answer, answer.body)
+                # Closed at once when the client goes away, so that nobody upstream goes on for nothing.
+                async with contextlib.aclosing(answer.body):
+                    self._require_client(exchange)
+                    async with self._listening():
+                        last = await self._pieces(exchange, answer, answer.body)
             finished = True
         finally:
             # Also when the client is gone, or this task is cancelled because the gateway ends.
@@ -232,32 +236,32 @@ class Connection:
     def _whole(self, exchange: Exchange, answer: Answer, body: bytes) -> bytes:
         data = self._head_of(answer, ("content-length", str(len(body))))
         if exchange.request.method != "HEAD":
-            exchange.response += body
+            exchange.take(body)
             data += self._http.send(h11.Data(data=body)) or b""
         exchange.first_byte_ns = self._gateway.now_ns()
         return data + (self._http.send(h11.EndOfMessage()) or b"")
 
-    async def _pieces(self, exchange: Exchange, answer: Answer, body: AsyncGenerator[bytes, None]) -> bytes:
+    async def _pieces(self, exchange: Exchange, answer: Answer, body: Pieces) -> bytes:
         """All but the returned bytes were sent; an empty piece sends what waits."""
         whole = answer.length_bytes is not None
         framing = ("content-length", str(answer.length_bytes)) if whole else ("transfer-encoding", "chunked")
         waiting = b"" if answer.status is None else self._head_of(answer, framing)
-        # Closed at once when the client goes away, so that nobody upstream goes on for nothing.
-        async with contextlib.aclosing(body):
-            async for piece in body:
-                self._require_client(exchange)
-                sent = b"" if exchange.request.method == "HEAD" else piece
-                framed = sent if answer.status is None else self._http.send(h11.Data(data=sent)) or b""
-                exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
-                exchange.response += sent
-                if whole and sent:
-                    # It may be the last one, whose end is sent when the exchange is recorded.
-                    self._write(waiting)
-                    waiting = framed
-                else:
-                    self._write(waiting + framed)
-                    waiting = b""
-                await self._drain()
+        async for piece in body:
+            self._require_client(exchange)
+            sent = b"" if exchange.request.method == "HEAD" else piece
+            framed = sent if answer.status is None else self._http.send(h11.Data(data=sent)) or b""
+            exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
+            if answer.body_limit_bytes is None:
+                self._gateway.make_room(exchange, len(sent))
+            exchange.take(sent)
+            if whole and sent:
+                # It may be the last one, whose end is sent when the exchange is recorded.
+                self._write(waiting)
+                waiting = framed
+            else:
+                self._write(waiting + framed)
+                waiting = b""
+            await self._drain()
         exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
         if answer.status is None:
             return waiting

@@ -9,7 +9,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from gateway.exchange import Exchange, exchange_document
+from gateway.exchange import Exchange, exchange_document, recording_document
 from gateway.quoting import PIECE_BYTES, quoted, quoted_bytes
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXCHANGES = "exchanges.jsonl"
 BODIES = "bodies.jsonl"
+RECORDING = "recording.jsonl"
 # One exchange without its path: measured at about 900 bytes, rounded up.
 LINE_ALLOWANCE_BYTES = 2048
 # Kept back from the cap, so that refusals can still be written down; a quarter of a small cap.
@@ -54,10 +55,10 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Evidence:
-    """Two append-only files in a directory that only this process may enter."""
+    """Append-only files in a directory that only this process may enter: two, and a third one for a recording."""
 
-    def __init__(self, directory: str, limit_bytes: int) -> None:
-        """Both files exist and are empty.
+    def __init__(self, directory: str, limit_bytes: int, *, recording: bool = False) -> None:
+        """The files exist and are empty.
 
         Raises:
             EvidenceError: when the directory can't be made, or already holds evidence.
@@ -69,10 +70,11 @@ class Evidence:
         self._reserve_bytes = min(REFUSALS_RESERVE_BYTES, limit_bytes // 4)
         self._used_bytes = 0
         self._pending_bytes = 0
+        names = (EXCHANGES, BODIES, RECORDING) if recording else (EXCHANGES, BODIES)
         try:
             os.makedirs(directory, mode=0o700, exist_ok=True)
             os.chmod(directory, 0o700)
-            self._files = {name: self._create(os.path.join(directory, name)) for name in (EXCHANGES, BODIES)}
+            self._files = {name: self._create(os.path.join(directory, name)) for name in names}
         except OSError as error:
             raise EvidenceError(f"evidence can't be started: {error}") from error
 
@@ -100,6 +102,15 @@ class Evidence:
         self._pending_bytes += needed_bytes
         return needed_bytes
 
+    def extend(self, more_bytes: int) -> int | None:
+        """Room for more of a response is set aside and its size returned; None, and full, when there is none."""
+        needed_bytes = 2 * more_bytes
+        if self._used_bytes + self._pending_bytes + needed_bytes > self._limit_bytes - self._reserve_bytes:
+            self.full = True
+            return None
+        self._pending_bytes += needed_bytes
+        return needed_bytes
+
     def release(self, reserved_bytes: int) -> None:
         """Room that was set aside is free again."""
         self._pending_bytes -= reserved_bytes
@@ -118,8 +129,20 @@ class Evidence:
             self._append(EXCHANGES, [line])
             return
         self.release(reserved_bytes)
-        self._append(BODIES, _bodies(exchange))
+        if exchange.unkept is None:
+            self._append(BODIES, _bodies(exchange))
+            self._record_for_replay(exchange)
         self._append(EXCHANGES, [line])
+
+    def _record_for_replay(self, exchange: Exchange) -> None:
+        if exchange.recording is None or exchange.refused is not None:
+            return
+        line = encoded(recording_document(exchange, exchange.recording)) + b"\n"
+        if self._used_bytes + self._pending_bytes + len(line) > self._limit_bytes - self._reserve_bytes:
+            # Whoever makes a cassette of it finds an exchange without a recording.
+            self.full = True
+            return
+        self._append(RECORDING, [line])
 
     def _append(self, name: str, pieces: Iterable[bytes]) -> None:
         """One line, made of the pieces, is at the end of the file."""

@@ -75,7 +75,8 @@ class Gateway:
             self._admission.require_owner(exchange)
             self._require_room(exchange, 0)
             answer = await self._upstream.answer(exchange, self._admission.take_model_request)
-            self._require_room(exchange, answer.body_limit_bytes)
+            if answer.body_limit_bytes is not None:
+                self._require_room(exchange, answer.body_limit_bytes)
         except RefusedError as error:
             return self.refuse(exchange, error)
         except BrokenOffError:
@@ -94,12 +95,26 @@ class Gateway:
             )
         self._reserved[exchange.seq] = reserved_bytes
 
+    def make_room(self, exchange: Exchange, more_bytes: int) -> None:
+        """The exchange's body is kept with so many bytes more, or not at all from now on: its client gets it anyway.
+
+        What was asked of a model is paid; only the next request is refused when the room is used up.
+        """
+        if exchange.unkept is not None:
+            return
+        reserved_bytes = self._evidence.extend(more_bytes)
+        if reserved_bytes is None:
+            exchange.forget_response()
+        else:
+            self._reserved[exchange.seq] = self._reserved.get(exchange.seq, 0) + reserved_bytes
+
     def _release(self, exchange: Exchange) -> None:
         self._evidence.release(self._reserved.pop(exchange.seq, 0))
 
     def refuse(self, exchange: Exchange, error: RefusedError) -> Answer:
         """The refusal as an answer; its bodies are recorded as long as there is room."""
         self._admission.note(exchange)
+        exchange.difference = error.difference
         answer = refusal_answer(error, identifier("req", self._seed, exchange.seq), model_asked(exchange.request.body))
         self._release(exchange)
         if error.refused != "record_limit":

@@ -1,5 +1,8 @@
 """Starts the gateway: `python3 main.py CONFIG [--tcp HOST:PORT]`, ready when it says so.
 
+In modes that go to a provider SIGUSR2 makes it take the provider's key from its file, which it removes: `keyed` says
+that it did, `unkeyed` why not. A key that is there at the start is taken then.
+
 SIGUSR1 seals the evidence and says `sealed`: nothing is answered or written any more, and the process holds the volume
 until SIGTERM ends it. SIGTERM alone does both.
 
@@ -20,13 +23,13 @@ import asyncio
 import gc
 
 from gateway.admission import Admission
+from gateway.cassette import CassetteError
 from gateway.config import Config, ConfigError, parse_config
 from gateway.connection import WireLimits
 from gateway.evidence import Evidence, EvidenceError
 from gateway.gateway import Gateway, say
-from gateway.scripted import MODEL, ScriptedUpstream
+from gateway.modes import Upstreams
 from gateway.server import Server, Signals
-from gateway.usage import RULE
 
 USAGE = "usage: main.py CONFIG [--tcp HOST:PORT]"
 
@@ -37,14 +40,15 @@ def main(arguments: list[str]) -> int:
         path, tcp = parse_arguments(arguments)
         with open(path, encoding="utf-8") as file:
             config = parse_config(file.read())
-    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        upstreams = Upstreams(config)
+    except (ConfigError, CassetteError, OSError, UnicodeDecodeError) as error:
         problems = error.problems if isinstance(error, ConfigError) else [str(error)]
         say("refused", document=" ".join(arguments[:1]), problems=problems)
         return 2
     os.umask(0o077)
     try:
-        evidence = Evidence(config.evidence_dir, config.record_limit_bytes)
-        return asyncio.run(serve(config, evidence, tcp))
+        evidence = Evidence(config.evidence_dir, config.record_limit_bytes, recording=config.recording)
+        return asyncio.run(serve(config, upstreams, evidence, tcp))
     except (EvidenceError, OSError) as error:
         say("failed", reason=str(error))
         return 3
@@ -65,25 +69,16 @@ def parse_arguments(arguments: list[str]) -> tuple[str, tuple[str, int] | None]:
     raise ConfigError([USAGE])
 
 
-async def serve(config: Config, evidence: Evidence, tcp: tuple[str, int] | None) -> int:
+async def serve(config: Config, upstreams: Upstreams, evidence: Evidence, tcp: tuple[str, int] | None) -> int:
     """The exit code, after SIGTERM came and everything was recorded."""
     admission = Admission(config.tokens, config.request_limit)
-    gateway = Gateway(admission, ScriptedUpstream(config.seed, config.script), evidence, config.seed)
+    gateway = Gateway(admission, upstreams.upstream, evidence, config.seed)
     server = Server(gateway, WireLimits())
-    signals = Signals()
+    signals = Signals(upstreams.take_key)
     address = await server.listen(config.socket, tcp)
     # What start-up made lives as long as the process.
     gc.freeze()
-    policy = f"{config.policy} {config.policy_version}"
-    say(
-        "ready",
-        mode=config.mode,
-        socket=config.socket,
-        tcp=address,
-        model=MODEL,
-        policy=policy,
-        usage_rule=RULE,
-    )
+    say("ready", mode=config.mode, socket=config.socket, tcp=address, **upstreams.facts())
     await signals.any()
     await server.close()
     evidence.close()

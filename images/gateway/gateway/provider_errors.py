@@ -26,6 +26,7 @@ ERROR_TYPES = {
     429: "rate_limit_error",
     431: "request_too_large",
     500: "api_error",
+    502: "api_error",
     504: "timeout_error",
     529: "overloaded_error",
 }
@@ -38,6 +39,10 @@ class RefusedError(Exception):
     status: int
     refused: Refusal
     message: str
+    difference: tuple[str, ...] = ()
+    """What of the request differs from one that would have been answered."""
+    final: bool = True
+    """Asking again changes nothing."""
 
 
 def error_type(status: int) -> str:
@@ -63,7 +68,7 @@ def refusal_answer(error: RefusedError, request_id: str, model_asked: str | None
         headers=(
             ("content-type", "application/json"),
             ("request-id", request_id),
-            ("x-should-retry", "false"),
+            *((("x-should-retry", "false"),) if error.final else ()),
         ),
         body=body,
         body_limit_bytes=len(body),

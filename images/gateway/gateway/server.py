@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from gateway.connection import BodyBudget, Connection, WireLimits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gateway.gateway import Gateway
 
 # The supervisor's group, as the pod's contract fixes it.
@@ -22,14 +24,15 @@ GRACE_SECONDS = 1.0
 
 
 class Signals:
-    """Remembers which signals came: `seal` for SIGUSR1, `end` for SIGTERM and SIGINT."""
+    """Remembers which signals came: `seal` for SIGUSR1, `end` for SIGTERM and SIGINT. SIGUSR2 calls `on_key`."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_key: Callable[[], None]) -> None:
         """The running loop handles the signals."""
         self._ended = asyncio.Event()
         self._any = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGUSR1, self._any.set)
+        loop.add_signal_handler(signal.SIGUSR2, on_key)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
 

@@ -123,13 +123,13 @@ def test_sigusr1_seals_the_evidence_and_keeps_the_volume(gateway: RunningGateway
 def test_a_wrong_configuration_is_refused_with_all_problems(tmp_path: Path) -> None:
     """Exit code 2 and one JSON line, before anything is created."""
     config = tmp_path / "gateway.json"
-    config.write_text(json.dumps(configuration(tmp_path, mode="live", request_limit=0)))
+    config.write_text(json.dumps(configuration(tmp_path, mode="dead", request_limit=0)))
     assert run(str(config)) == (
         2,
         {
             "event": "refused",
             "document": str(config),
-            "problems": ["mode must be one of: scripted", "request_limit must be a positive integer"],
+            "problems": ["mode must be one of: scripted, live, record, replay", "request_limit must be a positive integer"],
         },
     )
     assert not (tmp_path / "gateway").exists()

@@ -36,14 +36,14 @@ def test_tokens_do_not_show() -> None:
 
 def test_all_problems_are_named_at_once() -> None:
     """One run of the gateway tells everything that is wrong with its configuration."""
-    wrong = GOOD | {"mode": "live", "socket": "relative", "request_limit": 0, "extra": 1}
+    wrong = GOOD | {"mode": "dead", "socket": "relative", "request_limit": 0, "extra": 1}
     del wrong["seed"]
     with pytest.raises(ConfigError) as caught:
         parse_config(json.dumps(wrong))
     assert caught.value.problems == [
         "missing key seed",
         "unknown key extra",
-        "mode must be one of: scripted",
+        "mode must be one of: scripted, live, record, replay",
         "socket must be an absolute path",
         "request_limit must be a positive integer",
     ]
