@@ -10,26 +10,24 @@ from runner.core.records import Finding
 from runner.core.rounding import PPM, scaled_ratio
 from runner.core.summary import DriftStratum, FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
 from runner.core.usage import TOKEN_CLASSES, class_total
-from runner.summarize.measures import HEADLINE, MEASURES
-from runner.summarize.pairs import MeasuredPairs, measured_pairs
+from runner.summarize.measures import HEADLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from runner.core.usage import ModelUsage
     from runner.summarize.context import ArmFacts
-    from runner.summarize.pairs import Pair
+    from runner.summarize.pairs import MeasuredPairs, Pair
     from runner.summarize.trials import Block, Trial
 
 # The client reports dollars as a float: rounding it to micro-dollars may land one beside the exact figure.
 _COST_TOLERANCE_MICROUSD = 1
 
 
-def order_effect(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[OrderStratum, ...]:
+def order_effect(measured: Sequence[MeasuredPairs], arms: tuple[str, ...]) -> tuple[OrderStratum, ...]:
     """Each contrast over the blocks in which the control ran before the treatment, and over those in which after it."""
     strata: list[OrderStratum] = []
-    for measure in MEASURES:
-        item = measured_pairs(measure, blocks, "complete_blocks")
+    for item in measured:
         for arm in arms[1:]:
             strata += [_stratum(item, arms[0], arm, "before"), _stratum(item, arms[0], arm, "after")]
     return tuple(strata)
@@ -53,17 +51,16 @@ def _stratum(item: MeasuredPairs, control: str, arm: str, control_ran: Literal["
     )
 
 
-def drift(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[DriftStratum, ...]:
+def drift(measured: Sequence[MeasuredPairs], arms: tuple[str, ...]) -> tuple[DriftStratum, ...]:
     """Each headline contrast over the first half of its blocks, as they were planned to run, and over the second."""
     strata: list[DriftStratum] = []
-    for measure in (measure for measure in MEASURES if measure.name in HEADLINE):
-        item = measured_pairs(measure, blocks, "complete_blocks")
+    for item in (item for item in measured if item.measure.name in HEADLINE):
         pairs = sorted(item.pairs, key=lambda pair: min(t.planned.sequence for t in pair.block.trials.values()))
         middle = (len(pairs) + 1) // 2
         for arm in arms[1:]:
             strata += [
-                _half(measure.name, (arms[0], arm), "first", pairs[:middle]),
-                _half(measure.name, (arms[0], arm), "second", pairs[middle:]),
+                _half(item.measure.name, (arms[0], arm), "first", pairs[:middle]),
+                _half(item.measure.name, (arms[0], arm), "second", pairs[middle:]),
             ]
     return tuple(strata)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from runner.core.quantities import Measured, Unavailable
 from runner.core.rounding import doubled_median, rounded_quotient
 from runner.core.summary import Exclusion
-from runner.summarize.measures import counted_as_failure
+from runner.summarize.measures import MEASURES, counted_as_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +88,11 @@ def measured_pairs(measure: Measure, blocks: tuple[Block, ...], treatment: Treat
             pairs.append(Pair(block, values))
     excluded = tuple(Exclusion(reason=reason, blocks=count) for reason, count in sorted(reasons.items()))
     return MeasuredPairs(measure, tuple(pairs), excluded)
+
+
+def all_measured(blocks: tuple[Block, ...], treatment: Treatment) -> tuple[MeasuredPairs, ...]:
+    """The blocks of every measure, in the order of the table."""
+    return tuple(measured_pairs(measure, blocks, treatment) for measure in MEASURES)
 
 
 def _value(measure: Measure, trial: Trial, treatment: Treatment) -> Value | Unavailable:

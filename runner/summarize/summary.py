@@ -29,6 +29,7 @@ from runner.summarize.checks import own_checks, own_omissions
 from runner.summarize.confounders import drift, group_findings, inert_trials, model_tokens, order_effect, tool_totals
 from runner.summarize.gates import judge
 from runner.summarize.measures import HEADLINE, MEASURES
+from runner.summarize.pairs import all_measured
 from runner.summarize.spend import spend_of_all_attempts
 from runner.summarize.surroundings import cache_warmth, cold_starts, obstacles, versions
 from runner.summarize.trials import blocks_of, join_trials
@@ -64,10 +65,14 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
     bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
     found_versions = versions(trials, names)
     found_obstacles = obstacles(found_versions)
-    complete = make_view(blocks, names, "complete_blocks", bootstrap, found_obstacles)
+    measured = all_measured(blocks, "complete_blocks")
+    complete = make_view(measured, names, "complete_blocks", bootstrap, found_obstacles)
     failed = sum(trial.consequence.failure for trial in trials)
     # Without a failure both treatments use the same blocks and the same readings.
-    counted = make_view(blocks, names, "failures_counted", bootstrap, found_obstacles) if failed else complete
+    counted = complete
+    if failed:
+        with_failures = all_measured(blocks, "failures_counted")
+        counted = make_view(with_failures, names, "failures_counted", bootstrap, found_obstacles)
     moved = _moved(complete, counted)
     return Summary(
         study=_study(context, plan, len(blocks)),
@@ -95,8 +100,8 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
         gates=judge(context.gates, complete),
         worst_case=worst_cases(blocks, names, context.ceilings),
         obstacles=found_obstacles,
-        order_effect=order_effect(blocks, names),
-        drift=drift(blocks, names),
+        order_effect=order_effect(measured, names),
+        drift=drift(measured, names),
         cache_warmth=cache_warmth(trials, names),
         cold_starts=cold_starts(trials, names),
         versions=found_versions,

@@ -18,12 +18,12 @@ from runner.core.summary import (
     View,
 )
 from runner.summarize.contrasts import make_contrasts
-from runner.summarize.measures import MEASURES
-from runner.summarize.pairs import NO_BLOCK, MeasuredPairs, measured_pairs, task_medians
+from runner.summarize.pairs import NO_BLOCK, MeasuredPairs, task_medians
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.core.statistics.bootstrap import Bootstrap
-    from runner.summarize.trials import Block
 
 _MEANINGS: Final[dict[Treatment, str]] = {
     "complete_blocks": "Blocks in which every arm completed and the measure is known in every arm.",
@@ -35,14 +35,13 @@ _MEANINGS: Final[dict[Treatment, str]] = {
 
 
 def make_view(
-    blocks: tuple[Block, ...],
+    measured: Sequence[MeasuredPairs],
     arms: tuple[str, ...],
     treatment: Treatment,
     bootstrap: Bootstrap,
     obstacles: tuple[str, ...] = (),
 ) -> View:
-    """Every figure under `treatment`; `arms` begins with the control, and `obstacles` leave no contrast."""
-    measured = [measured_pairs(measure, blocks, treatment) for measure in MEASURES]
+    """Every figure of `measured` under `treatment`; `arms` begins with the control, `obstacles` leave no contrast."""
     contrasts = make_contrasts(measured, arms, bootstrap, obstacles)
     return View(
         treatment=treatment,
