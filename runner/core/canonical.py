@@ -24,7 +24,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # RFC 8785 section 3.2.2.3 takes numbers as IEEE 754 doubles: integers beyond this lose digits in other readers.
-_MAX_SAFE_INTEGER = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 
 
 def sha256_digest(data: bytes) -> Digest:
@@ -113,7 +113,7 @@ def _no_constant(name: str) -> Json:
 def _refuse_inexact(value: Json, path: str) -> None:
     if isinstance(value, float):
         raise EvidenceError("a float can't be hashed", key=path or "(root)", hint="use a scaled integer")
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_SAFE_INTEGER:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
         raise EvidenceError(f"{value} is beyond 2**53 - 1", key=path or "(root)", hint="write it as text")
     if isinstance(value, Mapping):
         for key, item in value.items():

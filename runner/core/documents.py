@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
-from runner.core.canonical import Digest, canonical_bytes, canonical_line, parse_json, parse_lines, sha256_digest
+from runner.core.canonical import (
+    MAX_SAFE_INTEGER,
+    Digest,
+    canonical_bytes,
+    canonical_line,
+    parse_json,
+    parse_lines,
+    sha256_digest,
+)
 from runner.core.errors import EvidenceError, PairbenchError, Problem
 from runner.core.quantities import Measured, Quantity, Unavailable, parse_quantity, quantity_json
 
@@ -18,7 +26,11 @@ if TYPE_CHECKING:
 
 
 def _quantity(value: object) -> Quantity:
-    if isinstance(value, Measured | Unavailable):
+    if isinstance(value, Measured):
+        # A figure that no document can hold is as good as none: it is beyond anything that was measured.
+        fits = abs(value.value) <= MAX_SAFE_INTEGER
+        return value if fits else Unavailable("beyond 2**53 - 1, the largest figure that a document holds")
+    if isinstance(value, Unavailable):
         return value
     try:
         return parse_quantity(value, "")
