@@ -14,6 +14,9 @@ Uncached input tokens are the only tokens; claude-sonnet-4-5 asks 3 micro-dollar
 Task medians of tokens: off 200, 200, 750; on 100, 200, 300; their medians 200 and 200.
 Task medians of the references' share, in ppm: off (333,333 + 0) / 2 = 166,666.5 -> 166,666 (half to even), 500,000, 500,000;
 on 1,000,000, 500,000, (666,667 + 1,000,000) / 2 = 833,333.5 -> 833,334; their medians 500,000 and 833,334.
+
+Tokens in order: off 100, 200, 200, 300, 500, 1,000; on 50, 100, 150, 200, 300, 400. Quartiles stand at places 1.25, 2.5 and 3.75 from 0:
+off 200, 250 and 300 + 0.75 x 200 = 450; on 100 + 0.25 x 50 = 112.5, 175 and 200 + 0.75 x 100 = 275.
 """
 
 from runner.core.outcomes import Outcome
@@ -102,6 +105,26 @@ def test_task_medians_and_their_medians() -> None:
     assert [arm.median_scaled for arm in shares.arms] == [Measured(500_000), Measured(833_334)]
 
 
+def test_quartiles_of_trials() -> None:
+    """Lowest, quartiles and highest, in thousandths."""
+    row = next(item for item in summary_of(example()).views[0].distributions if item.measure == "total_tokens")
+    assert row.n_blocks == 6
+    assert [
+        (
+            arm.arm,
+            arm.lowest_scaled.value,
+            arm.lower_quartile_scaled.value,
+            arm.median_scaled.value,
+            arm.upper_quartile_scaled.value,
+            arm.highest_scaled.value,
+        )
+        for arm in row.arms
+    ] == [
+        ("off", 100_000, 200_000, 250_000, 450_000, 1_000_000),
+        ("on", 50_000, 112_500, 175_000, 275_000, 400_000),
+    ]
+
+
 def test_contrasts() -> None:
     """1,200 / 2,300, (1,200 - 2,300) / 6 and 200 - 200; three tasks are too few for an interval."""
     row = contrast(summary_of(example()), "total_tokens")
@@ -110,6 +133,7 @@ def test_contrasts() -> None:
     assert row.mean_difference_scaled.value == Measured(-183_333)
     assert row.median_difference_scaled.value == Measured(0)
     assert (row.ratio_ppm.low, row.ratio_ppm.high) == (FEW_TASKS, FEW_TASKS)
+    assert (row.levels, row.effective_tasks_milli, row.detectable_ratio_ppm.low) == (0, FEW_TASKS, FEW_TASKS)
 
 
 def test_contrasts_of_shares() -> None:
