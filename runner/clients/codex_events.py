@@ -50,6 +50,7 @@ _OF_PROVIDER: Final = (
     "Quota exceeded",
     "Selected model is at capacity",
     "We\u2019re currently experiencing high demand",
+    "You\u2019ve hit your usage limit",
     "stream disconnected before completion",
 )
 # A command that ended with another code than 0 has failed, too.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from gateway.exchange import Answer, BrokenOffError, Exchange, Request, unanswered
 from gateway.identifiers import identifier
 from gateway.messages_request import model_asked
-from gateway.provider_errors import LIMIT_STATUS, RefusedError, refusal_answer
+from gateway.provider_errors import LIMIT_STATUS, RefusedError
+from gateway.wires import refusal_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,8 @@ class Gateway:
         """The refusal as an answer; its bodies are recorded as long as there is room."""
         self._admission.note(exchange)
         exchange.difference = error.difference
-        answer = refusal_answer(error, identifier("req", self._seed, exchange.seq), model_asked(exchange.request.body))
+        request_id = identifier("req", self._seed, exchange.seq)
+        answer = refusal_to(exchange.request, error, request_id, model_asked(exchange.request.body))
         self._release(exchange)
         if error.refused != "record_limit":
             reserved_bytes = self._evidence.reserve(exchange.request, answer.body_limit_bytes)

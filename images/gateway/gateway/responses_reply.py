@@ -75,7 +75,7 @@ def failed_event(kind: str, message: str) -> bytes:
 
 def error_body(kind: str, message: str, _request_id: str) -> bytes:
     """The body of an error; the request's name is in its headers only."""
-    return encoded({"error": {"message": message, "type": kind, "param": None, "code": None}})
+    return encoded({"error": {"message": message, "type": kind, "param": None, "code": kind}})
 
 
 def _response(reply: Reply, status: str) -> Item:

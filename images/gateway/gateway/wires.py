@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gateway import responses_reply
 from gateway.messages_request import parse_request
-from gateway.provider_errors import error_body
+from gateway.provider_errors import LIMIT_STATUS, error_body, error_type, refusal_answer
 from gateway.reply import event, event_stream, message_document
 from gateway.responses_request import parse_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gateway.exchange import Request, Usage
+    from gateway.exchange import Answer, Request, Usage
     from gateway.messages_request import MessagesRequest
+    from gateway.provider_errors import RefusedError
     from gateway.reply import Reply
 
 MESSAGES_PATH = "/v1/messages"
@@ -68,3 +69,19 @@ def wire_of(request: Request) -> Wire:
         error_body=error_body,
         events_after_usage=1,
     )
+
+
+def refusal_to(request: Request, error: RefusedError, request_id: str, model_asked: str | None) -> Answer:
+    """The refusal in the words of the API that the request speaks.
+
+    An exhausted quota is what Codex 0.163.0 stops on at once; it sends a request that got 402 three times (measured
+    2026-11-29).
+    """
+    answer = refusal_answer(error, request_id, model_asked)
+    if request.path != RESPONSES_PATH:
+        return answer
+    status, kind = error.status, error_type(error.status)
+    if error.status == LIMIT_STATUS:
+        status, kind = 429, "insufficient_quota"
+    body = responses_reply.error_body(kind, error.message, request_id)
+    return replace(answer, status=status, body=body, body_limit_bytes=len(body))

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from gateway.exchange import Usage
+from gateway.exchange import Request, Usage
 from gateway.provider_errors import RefusedError
 from gateway.reply import Reply
 from gateway.responses_reply import billed, failed_event, response_document, response_events, usage_document
 from gateway.responses_request import ResponsesRequest, parse_responses
+from gateway.wires import refusal_to
 
 QUESTION = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Where is x?"}]}
 CALL = {"type": "function_call", "call_id": "c1", "name": "exec_command", "arguments": '{"cmd":"ls"}'}
@@ -233,3 +234,48 @@ def test_a_response_can_fail_while_it_is_streamed() -> None:
         "response.failed",
         {"code": "server_error", "message": "Overloaded"},
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "status", "body"),
+    [
+        (
+            "/v1/responses?x=1",
+            RefusedError(402, "request_limit", "No more."),
+            429,
+            {
+                "error": {
+                    "message": "No more.",
+                    "type": "insufficient_quota",
+                    "param": None,
+                    "code": "insufficient_quota",
+                }
+            },
+        ),
+        (
+            "/v1/responses",
+            RefusedError(401, "unauthorized", "Who?"),
+            401,
+            {
+                "error": {
+                    "message": "Who?",
+                    "type": "authentication_error",
+                    "param": None,
+                    "code": "authentication_error",
+                }
+            },
+        ),
+        (
+            "/v1/messages",
+            RefusedError(402, "request_limit", "No more."),
+            402,
+            {"type": "error", "error": {"type": "billing_error", "message": "No more."}, "request_id": "req_1"},
+        ),
+    ],
+)
+def test_a_refusal_speaks_the_request_s_api(path: str, error: RefusedError, status: int, body: dict[str, Any]) -> None:
+    """In the form on which that API's client stops at once."""
+    answer = refusal_to(Request("POST", path, (), b""), error, "req_1", "gpt-5.1")
+    assert isinstance(answer.body, bytes)
+    assert (answer.status, json.loads(answer.body), answer.refused) == (status, body, error.refused)
+    assert answer.body_limit_bytes == len(answer.body)
