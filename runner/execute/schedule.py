@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EngineError
+from runner.core.evidence import OutcomeHint
 from runner.core.layout import attempt_folder
 from runner.core.outcomes import Outcome
 from runner.core.owner import RUN
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from runner.ports.progress import Progress
 
 _THREADS_A_SLOT: Final = 3
+# A full disk, a damaged image: an engine that fails so many attempts in a row fails all of them.
+_MOST_ENGINE_FAILURES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Execution:
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pods: dict[int, Pod] = field(default_factory=dict)
+    _engine_failures: int = 0
+    """Attempts in a row that the engine failed."""
     _done: int = 0
     _embedders: threading.Semaphore = field(init=False)
 
@@ -181,12 +186,26 @@ class Execution:
                 pod.cancel()
             pod.run()
         collected = pod.collect()
-        verdict = self._keep(planned, attempt, collected, may_retry=may_retry or pod.engine_gone is not None)
-        if pod.engine_gone is not None:
+        hopeless = self._engine_fault(pod)
+        verdict = self._keep(planned, attempt, collected, may_retry=may_retry or hopeless is not None)
+        if hopeless is not None:
             # Whatever is tried next would fail the same way: trials that could still be run would be used up.
-            raise pod.engine_gone
+            raise hopeless
         self.crew.progress.trial_ended(planned, attempt, verdict.outcome, verdict.reason)
         return verdict
+
+    def _engine_fault(self, pod: Pod) -> EngineError | None:
+        """Why nothing further can be tried on the engine; None while it works, or fails now and then."""
+        with self._lock:
+            self._engine_failures = self._engine_failures + 1 if pod.hint is OutcomeHint.ENGINE_ERROR else 0
+            failures = self._engine_failures
+        if pod.engine_gone is not None or failures < _MOST_ENGINE_FAILURES:
+            return pod.engine_gone
+        return EngineError(
+            f"it failed {failures} attempts one after the other, the last one so: {pod.detail}",
+            document="container engine",
+            hint="mend it, and go on with: pairbench resume",
+        )
 
     def _keep(self, planned: PlannedTrial, attempt: int, collected: Collected, *, may_retry: bool) -> Verdict:
         place = attempt_folder(planned.trial, attempt)

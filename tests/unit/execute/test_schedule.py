@@ -430,3 +430,29 @@ def test_an_engine_that_is_gone_ends_the_run_and_uses_up_no_trial(attempts: int)
         stage.execution.run()
     assert stage.ended == [f"{PLAN.trials[0].trial} 1 completed yes", f"{second} 1 infrastructure no"]
     assert {trial for trial, _ in open_attempts(stage.ledger)} <= {PLAN.trials[2].trial}
+
+
+def test_an_engine_that_fails_every_attempt_ends_the_run_before_all_trials_are_used_up() -> None:
+    """A full disk, say: it answers, and refuses."""
+    stage = Stage(Schedule(attempts=2))
+    stage.engine.faults.append(Fault("create", times=1000, message="no space left on device"))
+    first, second, third = (trial.trial for trial in PLAN.trials[:3])
+    stage.verdicts = {(name, number): failing() for name in (first, second, third) for number in (1, 2)}
+    with pytest.raises(EngineError, match=r"3 attempts one after the other.*no space left on device"):
+        stage.execution.run()
+    assert [line for line in stage.ended if " infrastructure " in line] == [
+        f"{first} 1 infrastructure no",
+        f"{first} 2 infrastructure yes",
+        f"{second} 1 infrastructure no",
+    ]
+    assert stage.left() == []
+
+
+def test_an_engine_that_fails_now_and_then_is_tried_again() -> None:
+    """Failures count in a row only."""
+    stage = Stage(Schedule(attempts=2, preparation="exclusive"))
+    for trial in PLAN.trials:
+        stage.engine.faults.append(Fault("create", of=f"-{trial.sequence}-1-trial", message="busy"))
+        stage.verdicts[trial.trial, 1] = failing()
+    assert stage.execution.run()
+    assert sum(" completed yes" in line for line in stage.ended) == len(PLAN.trials)
