@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # benchmarks/coverage.py on 2026-11-29; its table is in docs/explanation/statistics.md.
 COVERAGE: Final = (
     "In 4,000 simulated studies of skewed costs a size, 95 % intervals of the ratio held the true value in 95.8 to "
-    "97.0 % of studies of 6 tasks x 2 repetitions, 94.7 to 95.2 % at 12 x 3 and 94.0 to 94.9 % at 40 x 5; of the "
+    "97.0 % of studies of 6 tasks x 2 repetitions, 94.7 to 95.2 % at 12 x 3 and 94.0 to 95.1 % at 40 x 5; of the "
     "difference of means in 91 to 99 %, least where tasks differ most in size and the effect is real; of the "
     "difference of medians in 94 to 99 %."
 )

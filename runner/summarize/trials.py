@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.core.errors import EvidenceError, Problem
+from runner.core.gates import SHARES
 from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.prices import FIXTURE_MODEL
 from runner.core.quantities import Measured, Unavailable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", Record, Score)
 
+# Integers beyond this lose digits in other readers of JSON (RFC 8785).
+_MOST = 2**53 - 1
 _PLACE = ("block", "task", "arm", "repetition", "position", "sequence")
 
 
@@ -90,6 +93,7 @@ def join_trials(
             problems.extend(_contradictions(place, record, context))
         problems.extend(_foreign_price(source))
         readings = {measure.name: measure.read(source) for measure in MEASURES}
+        problems.extend(_absurd(name, readings))
         trials.append(Trial(place, source, readings, record is not None))
     problems.extend(_unequal_labels(trials))
     if problems:
@@ -167,6 +171,18 @@ def _foreign_price(source: Source) -> Iterator[Problem]:
             score.trial,
             "scores and summary must use one price table",
         )
+
+
+def _absurd(trial: str, readings: Mapping[str, Reading]) -> Iterator[Problem]:
+    """Nothing that is measured can be less than nothing, more than there is, or beyond what readers of JSON hold."""
+    for name, reading in readings.items():
+        if not isinstance(reading.value, Measured):
+            continue
+        value = reading.value.value
+        if value < 0 or value > _MOST:
+            yield Problem(f"{name} is {value}, which nothing can be", "records.jsonl", trial)
+        elif name in SHARES and value > reading.out_of:
+            yield Problem(f"{name} is {value}, out of {reading.out_of}", "scores.jsonl", trial)
 
 
 def _unequal_labels(trials: list[Trial]) -> Iterator[Problem]:

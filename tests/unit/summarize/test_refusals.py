@@ -102,3 +102,28 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(EvidenceError) as caught:
         summarize(RUN.context, RUN.plan, (swapped, SECOND), (*RUN.scores, RUN.scores[0]))
     assert [problem.document for problem in caught.value.problems] == ["scores.jsonl", "records.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [(-1, "input_tokens is -1, which nothing can be"), (2**53, "input_tokens is 9007199254740992, which nothing")],
+)
+def test_absurd_usage_is_refused(tokens: int, said: str) -> None:
+    """Less than nothing, or beyond what readers of JSON hold: a total would be wrong in silence."""
+    usage = FIRST.observed[0].model_copy(update={"input_tokens": Measured(tokens)})
+    with pytest.raises(EvidenceError, match=said):
+        summarize(RUN.context, RUN.plan, (with_usage(FIRST, usage), SECOND), ())
+
+
+def test_more_found_than_there_is_is_refused() -> None:
+    """Four of three references."""
+    score = RUN.scores[0].model_copy(update={"references_found": Measured(4)})
+    with pytest.raises(EvidenceError, match=r"scores\.jsonl: .*: references is 4, out of 3"):
+        summarize(RUN.context, RUN.plan, RUN.records, (score, RUN.scores[1]))
+
+
+def test_a_clock_that_ran_backwards_is_refused() -> None:
+    """A negative wall time never shortens a total."""
+    timing = FIRST.timing.model_copy(update={"wall_ms": Measured(-5)})
+    with pytest.raises(EvidenceError, match="wall_ms is -5"):
+        summarize(RUN.context, RUN.plan, (FIRST.model_copy(update={"timing": timing}), SECOND), RUN.scores)
