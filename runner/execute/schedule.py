@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from runner.execute.journal import Journal
     from runner.execute.pod import Collected, PodOrder
     from runner.ports.clock import Clock
-    from runner.ports.engine import Engine
+    from runner.ports.engine import Engine, Owned
     from runner.ports.files import Files
     from runner.ports.progress import Progress
 
 _THREADS_A_SLOT: Final = 3
+NEVER_RUN: Final = "its pod was prepared, and the run ended before it"
+"""Why an attempt was cancelled that never began."""
 # A full disk, a damaged image: an engine that fails so many attempts in a row fails all of them.
 _MOST_ENGINE_FAILURES: Final = 3
 
@@ -80,6 +82,10 @@ class Execution:
     """Arms whose trials count against `schedule.embedders`."""
     standings: Mapping[str, Standing] = field(default_factory=dict)
     """By trial; one that isn't named was never tried."""
+    settle: Callable[[PlannedTrial, int, Mapping[str, bytes] | None], None] = lambda *_: None
+    """Told what each attempt left, once it ended; None: nobody knows. It may be told twice."""
+    give_up: Callable[[], None] = lambda: None
+    """Told that nothing further is to be waited for."""
     _draining: threading.Event = field(default_factory=threading.Event)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -102,7 +108,8 @@ class Execution:
         """
         blocks = _Blocks(self.trials)
         slots = self.slots
-        with ThreadPoolExecutor(slots) as workers, ThreadPoolExecutor(_THREADS_A_SLOT * slots) as side:
+        # The slots end first: until then they hand over pods that are to be removed.
+        with ThreadPoolExecutor(_THREADS_A_SLOT * slots) as side, ThreadPoolExecutor(slots) as workers:
             running = [workers.submit(self._slot, blocks, side) for _ in range(slots)]
             try:
                 wait(running, return_when=FIRST_EXCEPTION)
@@ -126,6 +133,7 @@ class Execution:
         self._cancelled.set()
         with self._lock:
             pods = list(self._pods.values())
+        self.give_up()
         for pod in pods:
             pod.cancel()
 
@@ -154,6 +162,8 @@ class Execution:
             try:
                 verdict = self._attempt(planned, attempt, pod, may_retry=used < self.schedule.attempts)
             finally:
+                # After whatever happened: somebody may wait for what this attempt didn't use.
+                self.settle(planned, attempt, None)
                 disposals.append(side.submit(self._dispose, pod))
             if not verdict.retry or self._draining.is_set():
                 with self._lock:
@@ -186,6 +196,7 @@ class Execution:
                 pod.cancel()
             pod.run()
         collected = pod.collect()
+        self.settle(planned, attempt, collected.files)
         hopeless = self._engine_fault(pod)
         verdict = self._keep(planned, attempt, collected, may_retry=may_retry or hopeless is not None)
         if hopeless is not None:
@@ -223,8 +234,9 @@ class Execution:
     def _discard(self, planned: PlannedTrial, prepared: Future[Pod]) -> None:
         """A pod that was prepared and never ran is gone, and the ledger says so."""
         pod = prepared.result()
+        self.settle(planned, pod.order.attempt, {})
         self._dispose(pod)
-        detail = end_detail(Outcome.CANCELLED, "its pod was prepared, and the run ended before it", final=False)
+        detail = end_detail(Outcome.CANCELLED, NEVER_RUN, final=False)
         self.crew.journal.attempt_ended(planned.trial, pod.order.attempt, {}, detail)
 
     def _dispose(self, pod: Pod) -> None:
@@ -280,6 +292,17 @@ def _settle(disposals: list[Future[None]]) -> None:
         raise failures[0]
 
 
+def remove_owned(engine: Engine, item: Owned) -> None:
+    """What carries a label of ours is gone."""
+    match item.kind:
+        case "container":
+            engine.remove(item.identity)
+        case "volume":
+            engine.remove_volume(item.identity)
+        case "network":
+            engine.remove_network(item.identity)
+
+
 def remove_run(engine: Engine, run: str) -> None:
     """Nothing in the engine carries the label of `run`.
 
@@ -287,11 +310,7 @@ def remove_run(engine: Engine, run: str) -> None:
         EngineError: something can't be removed.
     """
     left = [item for item in engine.owned() if item.labels.get(RUN) == run]
-    for item in left:
-        if item.kind == "container":
-            engine.remove(item.identity)
-    for item in left:
-        if item.kind == "volume":
-            engine.remove_volume(item.identity)
+    for item in sorted(left, key=lambda item: item.kind != "container"):
+        remove_owned(engine, item)
     if any(item.labels.get(RUN) == run for item in engine.owned()):
         raise EngineError(f"something of the run {run} can't be removed", hint="pairbench gc")
