@@ -29,6 +29,8 @@ OF_THE_INTERRUPTION: Final = (
     # How many things were looked at, and the verdicts stay: one file more for each attempt.
     "checks[].checked",
 )
+# A check whose claim an interruption breaks: that the arms of each block ran back to back.
+CHECK_OF_THE_INTERRUPTION: Final = "blocks unbroken"
 # Measures whose unit is read off a clock or off the kernel's accounts: every figure of theirs may differ, and nothing
 # that says which measures, arms, tasks and blocks there are.
 CLOCKED_UNITS: Final = ("ms", "bytes")
@@ -48,6 +50,7 @@ def comparable(data: bytes) -> object:
     clocked = {measure["name"] for measure in summary["measures"] if measure["unit"] in CLOCKED_UNITS}
     for path in (*OF_THE_OCCASION, *OF_THE_INTERRUPTION):
         _remove(summary, path.split("."))
+    summary["checks"] = [check for check in summary["checks"] if check["name"] != CHECK_OF_THE_INTERRUPTION]
     _remove_figures(summary, clocked)
     return summary
 
