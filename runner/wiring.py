@@ -17,6 +17,7 @@ from runner.adapters.engine_address import find_engine_address
 from runner.adapters.harness import this_code
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
+from runner.adapters.provider_key import provider_key
 from runner.adapters.signals import SignalInterrupts
 from runner.adapters.vector_cache import VectorCache
 from runner.adapters.wheels import PipWheels
@@ -62,6 +63,8 @@ def make_world(progress: Progress) -> World:
         lives=is_alive,
         harness=this_code(),
         places=places,
+        # A descriptor can be read once only.
+        provider_key=functools.cache(functools.partial(provider_key, os.environ)),
     )
 
 

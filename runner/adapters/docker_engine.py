@@ -120,6 +120,17 @@ class DockerEngine:
         with _translated(f"remove volume {name}"), contextlib.suppress(docker.errors.NotFound):
             self._api.remove_volume(name)
 
+    def create_network(self, name: str, labels: Mapping[str, str]) -> None:
+        """A network with a way out is there; its containers reach one another only where the engine can't help it."""
+        options = {"com.docker.network.bridge.enable_icc": "false"}
+        with _translated(f"create network {name}"):
+            self._api.create_network(name, driver="bridge", options=options, labels=dict(labels), check_duplicate=True)
+
+    def remove_network(self, name: str) -> None:
+        """The network is gone; one that wasn't there is no error."""
+        with _translated(f"remove network {name}"), contextlib.suppress(docker.errors.NotFound):
+            self._api.remove_network(name)
+
     def create(self, spec: ContainerSpec) -> str:
         """A container is there, not yet started; its id is returned."""
         mounts = [
@@ -134,7 +145,7 @@ class DockerEngine:
         }
         with _translated(f"create {spec.name}"):
             host = self._api.create_host_config(
-                network_mode="none" if spec.network_of is None else f"container:{spec.network_of}",
+                network_mode=_network_mode(spec),
                 read_only=True,
                 cap_drop=["ALL"],
                 cap_add=list(spec.capabilities) or None,
@@ -257,13 +268,15 @@ class DockerEngine:
                 raise EngineError(f"the stream of {path} broke: {error}") from error
 
     def owned(self) -> tuple[Owned, ...]:
-        """Every container and volume that carries a label of ours."""
+        """Every container, volume and network that carries a label of ours; a network goes by its name."""
         with _translated("list what is ours"):
             containers = self._api.containers(all=True, filters={"label": _RUN_LABEL})
             volumes = self._api.volumes(filters={"label": _RUN_LABEL}).get("Volumes") or ()
+            networks = self._api.networks(filters={"label": _RUN_LABEL})
         return (
             *(Owned("container", str(item["Id"]), dict(item.get("Labels") or {})) for item in containers),
             *(Owned("volume", str(item["Name"]), dict(item.get("Labels") or {})) for item in volumes),
+            *(Owned("network", str(item["Name"]), dict(item.get("Labels") or {})) for item in networks),
         )
 
     @contextlib.contextmanager
@@ -303,6 +316,12 @@ def _knock(address: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
             visitor.settimeout(_CALL_TIMEOUT_S)
             visitor.connect(path)
+
+
+def _network_mode(spec: ContainerSpec) -> str:
+    if spec.network_of is not None:
+        return f"container:{spec.network_of}"
+    return "none" if spec.network is None else spec.network
 
 
 class _Output:

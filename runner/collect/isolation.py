@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -10,17 +11,24 @@ if TYPE_CHECKING:
     from runner.core.evidence import ContainerFacts, EngineFacts, ExitReport
 
 _SUPERVISOR_MAY: Final = frozenset({"SETUID", "SETGID", "SETPCAP", "KILL"})
+# As `volume_name` makes names; the engine's own networks have other ones.
+_OUR_NETWORK: Final = re.compile(r"pairbench-[0-9a-f]{32}")
 _READ_ONLY: Final = ("/in", "/workspace")
 # Variables in which programs expect keys are called so; a pod's own token reaches its client in a document.
 _SECRET_ENDS: Final = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS")
 
 
-def isolation_breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool) -> tuple[str, ...]:
-    """What of the isolation didn't hold, a sentence each; none is what every trial must have."""
-    return tuple(_breaches(engine, report, joins_sidecar=joins_sidecar))
+def isolation_breaches(
+    engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool, goes_out: bool = False
+) -> tuple[str, ...]:
+    """What of the isolation didn't hold, a sentence each; none is what every trial must have.
+
+    Where requests go out to a provider, the gateway, and nobody else, is on a network: one of ours.
+    """
+    return tuple(_breaches(engine, report, joins_sidecar=joins_sidecar, goes_out=goes_out))
 
 
-def _breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool) -> Iterator[str]:
+def _breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: bool, goes_out: bool) -> Iterator[str]:
     if engine.trial is not None:
         sidecar = engine.sidecar.id if engine.sidecar is not None and joins_sidecar else None
         network = f"container:{sidecar}" if sidecar is not None else "none"
@@ -28,9 +36,14 @@ def _breaches(engine: EngineFacts, report: ExitReport | None, *, joins_sidecar: 
         for mount in engine.trial.mounts:
             if mount.destination in _READ_ONLY and not mount.read_only:
                 yield f"{mount.destination} of the trial can be written"
-    for role, facts in (("gateway", engine.gateway), ("sidecar", engine.sidecar)):
-        if facts is not None:
-            yield from _container(role, facts, "none", frozenset())
+    if engine.gateway is not None:
+        # A gateway that needs a way out may have one of ours, and no other.
+        way_out = goes_out and _OUR_NETWORK.fullmatch(engine.gateway.network_mode) is not None
+        yield from _container(
+            "gateway", engine.gateway, engine.gateway.network_mode if way_out else "none", frozenset()
+        )
+    if engine.sidecar is not None:
+        yield from _container("sidecar", engine.sidecar, "none", frozenset())
     if report is not None and report.client is not None:
         if not report.client.is_powerless():
             yield "the client has capabilities or could gain some"

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from runner.core.evidence import EngineFacts, ExitReport
 
 # A request that the gateway refused because a limit of the study was reached.
-_CAPS: Final = {"request_limit": Outcome.CAP_EXCEEDED, "record_limit": Outcome.OUTPUT_LIMIT}
+_CAPS: Final = {
+    "request_limit": Outcome.CAP_EXCEEDED,
+    "cap_exceeded": Outcome.CAP_EXCEEDED,
+    "record_limit": Outcome.OUTPUT_LIMIT,
+}
 
 
 def _as_the_supervisor_says(_case: Case, report: ExitReport) -> Verdict | None:
@@ -50,7 +54,9 @@ def _unless_evidence_is_whole(case: Case, report: ExitReport) -> Verdict | None:
         return _invalid(f"exchanges.jsonl is damaged in line {damage.line}: {damage.reason}")
     if case.engine.sidecar is not None and isinstance(documents.sidecar, Unavailable):
         return _invalid(documents.sidecar.reason)
-    breaches = isolation_breaches(case.engine, report, joins_sidecar=case.expectation.sidecar)
+    breaches = isolation_breaches(
+        case.engine, report, joins_sidecar=case.expectation.sidecar, goes_out=case.expectation.goes_out
+    )
     return _invalid("; ".join(breaches)) if breaches else None
 
 
@@ -113,6 +119,17 @@ def _unless_equipped(case: Case, _report: ExitReport) -> Verdict | None:
     missing = [tool for tool in wanted if tool not in start.tools]
     if missing:
         return Verdict(Outcome.INFRASTRUCTURE, f"the client started without {', '.join(missing)}")
+    return None
+
+
+def _unless_it_diverged(case: Case, _report: ExitReport) -> Verdict | None:
+    """A replay answered every request: what follows another conversation than the recorded one says nothing of it."""
+    if isinstance(case.documents.exchanges, Unavailable):
+        return None
+    for exchange in case.documents.exchanges.exchanges:
+        if exchange.refused == "not_recorded":
+            parts = ", ".join(exchange.difference) or "nothing that can be told"
+            return _invalid(f"the cassette doesn't hold request {exchange.seq}, which differs in {parts}")
     return None
 
 
@@ -194,6 +211,7 @@ TRIAL_RULES: Final[tuple[Callable[[Case, ExitReport], Verdict | None], ...]] = (
     _as_the_supervisor_says,
     _unless_evidence_is_whole,
     _unless_contaminated,
+    _unless_it_diverged,
     _unless_out_of_memory,
     _unless_out_of_room,
     _unless_equipped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.clients.report import counted, finding
-from runner.core.evidence import Exchange, TokenCounts
+from runner.core.evidence import Exchange, NoUsage, TokenCounts
 from runner.core.findings import FindingKind
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 from runner.core.usage import TOKEN_CLASSES, ModelUsage, class_total
@@ -118,7 +118,10 @@ def _folded(model: str, exchanges: Sequence[Exchange]) -> ModelUsage:
 def _tokens(exchange: Exchange, name: str) -> Quantity:
     match exchange.usage:
         case TokenCounts() as counts:
-            return Measured(dict(counts)[name])
+            count = dict(counts)[name]
+            if isinstance(count, NoUsage):
+                return Unavailable(f"exchange {exchange.seq}: {count.unavailable}")
+            return Measured(count)
         case other:
             return Unavailable(f"exchange {exchange.seq}: {other.unavailable}")
 

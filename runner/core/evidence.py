@@ -84,20 +84,32 @@ class ExitReport(Document):
     client: Credentials | None
 
 
+class NoUsage(Part):
+    """Why the gateway read no usage, or not of one class."""
+
+    unavailable: str
+
+
 class TokenCounts(Part):
     """What the gateway read from an answer of the model."""
 
-    input_tokens: Tokens
-    output_tokens: Tokens
-    cache_read_input_tokens: Tokens
-    cache_write_5m_input_tokens: Tokens
-    cache_write_1h_input_tokens: Tokens
+    input_tokens: Tokens | NoUsage
+    output_tokens: Tokens | NoUsage
+    cache_read_input_tokens: Tokens | NoUsage
+    cache_write_5m_input_tokens: Tokens | NoUsage
+    cache_write_1h_input_tokens: Tokens | NoUsage
 
 
-class NoUsage(Part):
-    """Why the gateway read no usage."""
+class UsageDetails(Part):
+    """What else of an answer bears on its price, in the provider's words."""
 
-    unavailable: str
+    service_tier: str = ""
+    inference_geo: str = ""
+    speed: str = ""
+    thinking_tokens: Count | None = None
+    """Part of the output; None: the answer doesn't say."""
+    server_tools: dict[str, Count] = Field(default_factory=dict)
+    """Requests of tools that the provider ran, by its name for them."""
 
 
 class Exchange(Document):
@@ -126,6 +138,11 @@ class Exchange(Document):
     cut: bool
     refused: str | None
     usage: TokenCounts | NoUsage
+    details: UsageDetails | None = None
+    charged_microusd: Count | None = None
+    """What it counts against the caps; None where there are none."""
+    difference: tuple[str, ...] = ()
+    """Parts of the request in which it differs from every one that a cassette holds."""
 
     def reached_model(self) -> bool:
         """Whether a model was asked for an answer, so that it may have to be paid."""
@@ -222,6 +239,7 @@ STDERR = "stderr.txt"
 EXIT = "exit.json"
 EXCHANGES = "exchanges.jsonl"
 BODIES = "bodies.jsonl"
+RECORDING = "recording.jsonl"
 SIDECAR = "sidecar.jsonl"
 ENGINE = "engine.json"
 LAUNCH = "launch.json"
@@ -240,6 +258,8 @@ class Expectation:
     mcp_servers: tuple[McpServer, ...]
     sidecar: bool
     """Whether the arm reaches the sidecar."""
+    goes_out: bool = False
+    """Whether the gateway's requests leave for a provider."""
 
 
 @dataclass(frozen=True)

@@ -101,5 +101,7 @@ class Lock(Document):
     corpora: dict[str, CorpusPin]
     engine: EnginePin
     harness: HarnessPin
+    cassette_sha256: str = ""
+    """Of what is replayed; "" where nothing is."""
     gates: tuple[Gate, ...] = ()
     """The study's thresholds, frozen with everything else before the first trial."""

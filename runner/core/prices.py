@@ -1,13 +1,15 @@
 """What tokens cost at list price: a dated table, and exact arithmetic in micro-dollars.
 
-A table holds standard rates only: surcharges for a region, a speed or a very long context are not in it, and a model
-whose rate is known to change with length is priced only below a stated bound.
+A table holds standard rates, and what multiplies them where an answer says so: a region, a speed. A model whose rate is
+known to change with length is priced only below a stated bound.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from pydantic import Field
 
 from runner.core.documents import Document, Part
 from runner.core.outcomes import Outcome
@@ -53,6 +55,17 @@ class LengthLimit(Part):
     model: str
     below_input_tokens: int
     reason: str
+    at_most_permille: int = 1000
+    """How many times the rate can be beyond the bound at most, in thousandths: for caps alone, never for a price."""
+
+
+class Surcharge(Part):
+    """What multiplies the price of an answer whose usage says `value` under `detail`; no models: all of them."""
+
+    detail: str
+    value: str
+    permille: int
+    models: tuple[str, ...] = ()
 
 
 class PriceTable(Document):
@@ -65,7 +78,10 @@ class PriceTable(Document):
     source: str
     rule: str
     prices: tuple[ListPrice, ...]
-    length_limits: tuple[LengthLimit, ...]
+    length_limits: tuple[LengthLimit, ...] = ()
+    surcharges: tuple[Surcharge, ...] = ()
+    server_tools: dict[str, int] = Field(default_factory=dict)
+    """Micro-dollars for one request of a tool that the provider runs, by its name in the usage."""
 
     def price_of(self, model: str) -> ListPrice | None:
         """The price of `model`, which may carry a release date (`-20250929`); None when the table doesn't have it."""
@@ -75,6 +91,32 @@ class PriceTable(Document):
     def limit_of(self, model: str) -> LengthLimit | None:
         """The length limit of `model`, a name as in the table; None when it has none."""
         return next((limit for limit in self.length_limits if limit.model == model), None)
+
+
+class PriceFile(Part):
+    """A study's own table: micro-dollars per million tokens."""
+
+    format: Literal["pairbench/price-file"]
+    version: Literal[1]
+    dated: str
+    source: str
+    prices: tuple[ListPrice, ...]
+    length_limits: tuple[LengthLimit, ...] = ()
+    surcharges: tuple[Surcharge, ...] = ()
+    server_tools: dict[str, int] = Field(default_factory=dict)
+
+    def table(self) -> PriceTable:
+        """The table that it declares."""
+        return PriceTable(
+            currency="USD",
+            dated=self.dated,
+            source=self.source,
+            rule=PRICE_RULE,
+            prices=self.prices,
+            length_limits=self.length_limits,
+            surcharges=self.surcharges,
+            server_tools=self.server_tools,
+        )
 
 
 def _dollars(model: str, *cents_of_cent: int) -> ListPrice:
@@ -105,8 +147,15 @@ LIST_PRICES: Final = PriceTable(
             # A higher rate was seen at 400,000 input tokens; where it begins isn't known: a cautious quarter of that.
             below_input_tokens=100_000,
             reason="a higher rate for long contexts exists, and where it begins is not known",
+            # 0.50 dollars per million were charged there, five times the standard rate.
+            at_most_permille=5000,
         ),
     ),
+    surcharges=(
+        Surcharge(detail="inference_geo", value="us", permille=1100),
+        Surcharge(detail="speed", value="fast", permille=2000, models=("claude-fable-5-2", "claude-opus-5-5")),
+    ),
+    server_tools={"web_search_requests": 10_000},
 )
 
 

@@ -9,6 +9,7 @@ from runner.core.documents import Document, Part
 from runner.core.gates import Gate
 from runner.core.model_script import ModelScript
 from runner.core.study import (
+    Caps,
     Client,
     Label,
     Limits,
@@ -68,6 +69,14 @@ class ResolvedStudy(Document):
     tasks: tuple[ResolvedTask, ...]
     corpora: dict[str, CorpusLock]
     gates: tuple[Gate, ...] = ()
+    caps: Caps = Caps()
+    model_ca: str = ""
+    """Certificates of the authorities that the provider's own must come from, as PEM; "" for the usual ones."""
+
+    @property
+    def output_tokens(self) -> int | None:
+        """What one request may write at most: the client's own limit, or the one that the caps count on."""
+        return self.client.max_output_tokens or self.caps.output_tokens
 
     def arm(self, name: str) -> ResolvedArm:
         """The arm called `name`, which must be one of the study's."""

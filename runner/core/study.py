@@ -103,13 +103,107 @@ Client: TypeAlias = Annotated[
 ]
 
 
-class ModelChoice(Part):
-    """Who plays the model."""
+class ScriptedModel(Part):
+    """A deterministic policy of ours plays the model."""
 
     mode: Literal["scripted"]
     policy: Literal["plain-agent", "script"]
     policy_version: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     script: PathText | None = None
+    record: bool = False
+
+    base_url: ClassVar[str] = ""
+    auth: ClassVar[str] = ""
+    ca_file: ClassVar[str | None] = None
+    cassette: ClassVar[str | None] = None
+    timed: ClassVar[bool] = False
+
+    @property
+    def goes_out(self) -> bool:
+        """Whether requests leave for a provider."""
+        return False
+
+
+class LiveModel(Part):
+    """A provider answers; in mode `record` every exchange can be played again."""
+
+    mode: Literal["live", "record"]
+    base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^/?#@\s]+(/[^?#\s]*)?$")]
+    auth: Literal["api-key", "bearer"] = "api-key"
+    ca_file: PathText | None = None
+
+    policy: ClassVar[str] = ""
+    policy_version: ClassVar[int] = 0
+    script: ClassVar[str | None] = None
+    cassette: ClassVar[str | None] = None
+    timed: ClassVar[bool] = False
+
+    @property
+    def record(self) -> bool:
+        """Whether exchanges are recorded."""
+        return self.mode == "record"
+
+    @property
+    def goes_out(self) -> bool:
+        """Whether requests leave for a provider."""
+        return True
+
+
+class ReplayModel(Part):
+    """A cassette answers, as somebody did when it was recorded."""
+
+    mode: Literal["replay"]
+    cassette: PathText
+    timed: bool = False
+
+    policy: ClassVar[str] = ""
+    policy_version: ClassVar[int] = 0
+    script: ClassVar[str | None] = None
+    record: ClassVar[bool] = False
+    base_url: ClassVar[str] = ""
+    auth: ClassVar[str] = ""
+    ca_file: ClassVar[str | None] = None
+
+    @property
+    def goes_out(self) -> bool:
+        """Whether requests leave for a provider."""
+        return False
+
+
+ModelChoice: TypeAlias = Annotated[ScriptedModel | LiveModel | ReplayModel, Field(discriminator="mode")]
+"""Who plays the model."""
+
+Microusd = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class Caps(Part):
+    """What may be spent at most, and what bounds a request's cost before it goes out."""
+
+    request_microusd: Microusd | None = None
+    trial_microusd: Microusd | None = None
+    block_microusd: Microusd | None = None
+    study_microusd: Microusd | None = None
+    output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    input_tokens_per_1000_bytes: Annotated[int, Field(ge=1, le=1000)] = 1000
+    hidden_input_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 4000
+    image_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = 5000
+    document_tokens: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    server_tool_input_tokens: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+
+    @property
+    def capped(self) -> bool:
+        """Whether anything is capped."""
+        caps = (self.request_microusd, self.trial_microusd, self.block_microusd, self.study_microusd)
+        return any(cap is not None for cap in caps)
+
+    @model_validator(mode="after")
+    def _trial_has_one(self) -> Self:
+        beyond = self.block_microusd is not None or self.study_microusd is not None
+        if beyond and self.trial_microusd is None:
+            raise ValueError(
+                "trial_microusd is needed beside a cap of the block or the study: what each trial is handed"
+            )
+        return self
 
 
 class Limits(Part):
@@ -216,6 +310,8 @@ class StudyFile(Part):
     arms: Annotated[tuple[Arm, ...], Field(min_length=2, max_length=12)]
     tasks: tuple[Task, ...] = ()
     gates: tuple[Gate, ...] = ()
+    caps: Caps = Caps()
+    prices: PathText | None = None
 
 
 class SourceLabel(Part):

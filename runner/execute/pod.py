@@ -18,12 +18,14 @@ from runner.core.evidence import (
     EXCHANGES,
     EXIT,
     LAUNCH,
+    RECORDING,
     SIDECAR,
     STDERR,
     STDOUT,
     EngineFacts,
     OutcomeHint,
 )
+from runner.core.gateway import KEY_FOLDER, KEY_NAME
 from runner.core.owner import ATTEMPT, ROLE, TRIAL, volume_name
 from runner.core.tars import TreeFile, tar_of
 from runner.ports.engine import ContainerSpec, Mount, Tmpfs, TmpfsVolume
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from runner.core.gateway import GatewayConfig
     from runner.core.launch import PodLaunch
     from runner.core.plan import PlannedTrial
+    from runner.core.secret import Secret
     from runner.core.study import Limits
     from runner.ports.clock import Clock
     from runner.ports.engine import Engine, Entry
@@ -61,7 +64,7 @@ _MOST_REFUSED: Final = 20
 _NAME_CHARACTERS: Final = 200
 _KNOWN_OTHERS: Final = frozenset({"pod/run/gateway.sock"})
 _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
-_GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES}
+_GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES, "recording.jsonl": RECORDING}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,12 @@ class PodOrder:
     workspace_volume: str
     index_volume: str
     limits: Limits
+    gateway_files: Mapping[str, bytes] = field(default_factory=dict)
+    """What the gateway finds in `/in` beside its configuration."""
+    network: str | None = None
+    """The gateway's way out; None: it has none."""
+    key: Secret | None = None
+    """The provider's, for the gateway alone."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,8 @@ class Pod:
                 sidecar_ready = sidecar.result()
             if not gateway_ready:
                 self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not say that it is ready")
+            elif not self._hand_over_key():
+                self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not take the provider's key")
             elif not sidecar_ready:
                 self._fail(OutcomeHint.SIDECAR_NOT_READY, "the sidecar did not say that it is ready")
             else:
@@ -215,7 +226,11 @@ class Pod:
 
     def _make_volumes(self) -> None:
         pod = TmpfsVolume(self.order.limits.pod_bytes, GATEWAY_ID, SUPERVISOR_ID, "1770")
-        for role, tmpfs in (("gateway-in", None), ("trial-in", None), ("pod", pod)):
+        roles: list[tuple[str, TmpfsVolume | None]] = [("gateway-in", None), ("trial-in", None), ("pod", pod)]
+        if self.order.key is not None:
+            # In memory, and no longer than a container that mounts it runs: only the gateway does.
+            roles.append(("secret", TmpfsVolume(_MIB, GATEWAY_ID, GATEWAY_ID, "0700")))
+        for role, tmpfs in roles:
             name = self._volume(role)
             self._volumes.append(name)
             self.engine.create_volume(name, self._labels(role), tmpfs)
@@ -232,6 +247,7 @@ class Pod:
             labels=self._labels("gateway"),
             user=f"{GATEWAY_ID}:{GATEWAY_ID}",
             groups=(SUPERVISOR_ID,),
+            network=self.order.network,
             memory_bytes=_GATEWAY_MEMORY_BYTES,
             pids=_OWN_PIDS,
             cpus=1,
@@ -239,14 +255,24 @@ class Pod:
                 Mount(self._volume("gateway-in"), "/in", read_only=False),
                 Mount(self._volume("trial-in"), "/trial-in", read_only=False),
                 Mount(self._volume("pod"), "/pod", read_only=False),
+                *((Mount(self._volume("secret"), KEY_FOLDER, read_only=False),) if self.order.key is not None else ()),
             ),
             tmpfs=(Tmpfs("/tmp", 16 * _MIB, GATEWAY_ID, GATEWAY_ID, "0700"),),  # noqa: S108 - in the container
         )
         gateway = self._make("gateway", spec)
-        self.engine.put_tar(gateway, "/in", tar_of({"gateway.json": TreeFile(self.order.gateway.to_bytes())}))
+        files = {"gateway.json": self.order.gateway.to_bytes(), **self.order.gateway_files}
+        self.engine.put_tar(gateway, "/in", tar_of({name: TreeFile(data) for name, data in files.items()}))
         inside = {file.name: TreeFile(file.data) for file in self.order.launch.in_files()}
         self.engine.put_tar(gateway, "/trial-in", tar_of(inside))
         return self.engine.start_until_ready(gateway, _READY_MS)
+
+    def _hand_over_key(self) -> bool:
+        """Whether the gateway has the key that it needs; it removes the file as soon as it has read it."""
+        if self.order.key is None:
+            return True
+        gateway = self._containers["gateway"]
+        self.engine.put_tar(gateway, KEY_FOLDER, tar_of({KEY_NAME: TreeFile(self.order.key.text.encode("ascii"))}))
+        return self.engine.signal_until(gateway, "SIGUSR2", "keyed", _SEAL_MS)
 
     def _start_sidecar(self) -> bool:
         spec = ContainerSpec(

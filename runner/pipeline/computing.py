@@ -156,7 +156,7 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         protocol_version=lock.protocol_version,
         arms=tuple(ArmFacts(arm.name, arm.description, bool(arm.mcp_servers) or arm.sidecar) for arm in study.arms),
         differences=tuple(f"{arm.name}: {line}" for arm in lock.arms for line in arm.difference),
-        model=ModelFacts(study.model.mode, f"{study.model.policy} {study.model.policy_version}", study.client.model),
+        model=_model_facts(run),
         client=ClientIdentity(name=study.client.kind, version=lock.client_version),
         harness=HarnessIdentity(version=lock.harness.version, digest=lock.harness.source_sha256),
         schedule=ScheduleIdentity(
@@ -172,6 +172,12 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         checks=_checks(run),
         not_checked=tuple(_not_checked(run)),
     )
+
+
+def _model_facts(run: Run) -> ModelFacts:
+    model = run.study.model
+    policy = f"{model.policy} {model.policy_version}" if model.policy else ""
+    return ModelFacts(model.mode, policy, run.study.client.model, fixture=run.lock.evidence == "fixture")
 
 
 def _pins(run: Run) -> Iterator[Pin]:

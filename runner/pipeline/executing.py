@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.clients.launching import Occasion, launch_of
 from runner.core import layout
-from runner.core.canonical import Digest
+from runner.core.canonical import Digest, sha256_digest
+from runner.core.cassette import read_cassette
 from runner.core.errors import EngineError, StudyError
-from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, Tokens, policy_for
-from runner.core.launch import GATEWAY_SOCKET
-from runner.core.owner import volume_name
+from runner.core.owner import ROLE, volume_name
 from runner.execute.journal import Journal
-from runner.execute.pod import PodImages, PodOrder
-from runner.execute.schedule import Crew, Execution, Standing, Verdict, remove_run
+from runner.execute.purse import Purse
+from runner.execute.schedule import Crew, Execution, Verdict, remove_run
 from runner.execute.volumes import Filler
 from runner.pipeline.computing import attempt_result, may_retry
 from runner.pipeline.locking import lock_study, plan_study, write_inputs
+from runner.pipeline.ordering import Orders, network_name
 from runner.pipeline.preflight import ready_engine
+from runner.pipeline.ready import Ready
+from runner.pipeline.recording import make_cassette
+from runner.pipeline.spending import spent_microusd
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from runner.core.lock import Lock
     from runner.core.plan import PlannedTrial
-    from runner.core.resolved import ResolvedArm, ResolvedStudy
-    from runner.core.tars import TreeFile
+    from runner.core.resolved import ResolvedStudy
     from runner.pipeline.locking import Locked
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
@@ -43,22 +43,6 @@ class Ran:
     folder: Path
     complete: bool
     """Every planned trial ran; False when the run was interrupted, and can be resumed."""
-
-
-@dataclass(frozen=True)
-class Ready:
-    """All that running needs to know, whether it was just locked or read back from a run's folder."""
-
-    study: ResolvedStudy
-    lock: Lock
-    trials: tuple[PlannedTrial, ...]
-    """What is left to run, in the order of the plan."""
-    images: Mapping[str, str]
-    """Name of an image of ours -> its tag in the engine."""
-    workspaces: Mapping[str, Mapping[str, TreeFile]]
-    indexes: Mapping[str, bytes]
-    """Archives, by corpus."""
-    standings: Mapping[str, Standing] = field(default_factory=dict)
 
 
 def run_study(world: World, path: Path) -> Ran:
@@ -109,6 +93,7 @@ def _claimed(world: World, study: str) -> str:
 
 def ready_of(locked: Locked) -> Ready:
     """What was locked, ready to run."""
+    played = locked.planned.loaded.cassette
     return Ready(
         study=locked.planned.study,
         lock=locked.lock,
@@ -116,6 +101,8 @@ def ready_of(locked: Locked) -> Ready:
         images={name: image.tag for name, image in locked.images.items()},
         workspaces={name: corpus.files for name, corpus in locked.planned.corpora.items()},
         indexes={name: index.archive for name, index in locked.indexes.items()},
+        prices=locked.planned.loaded.prices,
+        cassette=read_cassette(played, layout.PLAYED) if played is not None else None,
     )
 
 
@@ -144,8 +131,17 @@ def execute(world: World, engine: Engine, ready: Ready, folder: Path, journal: J
             complete = execution.run()
     finally:
         remove_run(engine, ready.lock.run)
-        journal.run("run_ended", {}, {"complete": "yes" if complete else "no"})
+        recorded = _recorded(world, folder) if complete and ready.study.model.record else {}
+        journal.run("run_ended", recorded, {"complete": "yes" if complete else "no"})
     return Ran(folder, complete)
+
+
+def _recorded(world: World, folder: Path) -> dict[str, str]:
+    """The run's cassette is written; its name and digest."""
+    data = make_cassette(world.files, folder)
+    world.files.write(folder / layout.CASSETTE, data)
+    world.progress.step(f"recorded {folder / layout.CASSETTE}, {sha256_digest(data)}")
+    return {layout.CASSETTE: sha256_digest(data)}
 
 
 def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journal: Journal) -> Execution:
@@ -155,6 +151,13 @@ def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journ
         result = attempt_result(ready.study, trial.arm, files)
         return Verdict(result.outcome, result.reason, may_retry(result))
 
+    purse = Purse(ready.study.caps)
+    for trial, spent in ready.spent:
+        purse.note(trial, spent)
+
+    def settle(trial: PlannedTrial, attempt: int, files: Mapping[str, bytes] | None) -> None:
+        purse.settle(trial.trial, attempt, spent_microusd(files))
+
     return Execution(
         crew=Crew(engine, world.files, world.clock, journal, world.progress),
         folder=folder,
@@ -162,8 +165,10 @@ def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journ
         schedule=ready.study.schedule,
         slots=slots_of(ready.study),
         embedding_arms=frozenset(arm.name for arm in ready.study.arms if arm.mcp_servers),
-        order=Orders(world, ready).order,
+        order=Orders(world, ready, purse).order,
         judge=judge,
+        settle=settle,
+        give_up=purse.close,
         standings=ready.standings,
     )
 
@@ -177,58 +182,13 @@ def slots_of(study: ResolvedStudy) -> int:
 
 
 def fill_volumes(world: World, engine: Engine, ready: Ready) -> None:
-    """The engine has a volume for every workspace and every index of `ready`."""
+    """The engine has every volume of `ready`, and the gateways' way out if they need one."""
     run = ready.lock.run
+    if ready.study.model.goes_out:
+        engine.create_network(network_name(run), {**world.owner.labels(run), ROLE: "network"})
     filler = Filler(engine, ready.images["qdrant"], world.owner.labels(run))
     for name, files in sorted(ready.workspaces.items()):
         world.progress.step(f"filling the volumes of {name}")
         pin = ready.lock.corpora[name]
-        filler.fill_workspace(_volume(run, name, "workspace"), files, Digest(pin.tree_sha256))
-        filler.fill_index(_volume(run, name, "index"), ready.indexes[name])
-
-
-def _volume(run: str, corpus: str, role: str) -> str:
-    return volume_name(run, corpus, role)
-
-
-@dataclass(frozen=True)
-class Orders:
-    """Makes the order of each attempt: what differs between two attempts of a trial are its tokens and its names."""
-
-    world: World
-    ready: Ready
-
-    def order(self, planned: PlannedTrial, attempt: int) -> PodOrder:
-        """The order of one attempt, with fresh tokens."""
-        study, run = self.ready.study, self.ready.lock.run
-        arm, task = study.arm(planned.arm), study.task(planned.task)
-        tokens = Tokens(client=self.world.entropy.token(), memory=self.world.entropy.token())
-        occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory)
-        return PodOrder(
-            planned=planned,
-            attempt=attempt,
-            prefix=f"pairbench-{run}-{planned.sequence}-{attempt}",
-            labels=self.world.owner.labels(run),
-            images=self._images(arm),
-            launch=launch_of(study, arm, occasion),
-            gateway=GatewayConfig(
-                mode=study.model.mode,
-                socket=GATEWAY_SOCKET,
-                evidence_dir=EVIDENCE_FOLDER,
-                tokens=tokens,
-                policy=policy_for(study.model, task.script),
-                # No arm in the seed: the same conversation gets the same identifiers in every arm.
-                seed=f"{study.seed}/{planned.block}",
-                record_limit_bytes=study.limits.record_bytes,
-                request_limit=study.limits.requests,
-                script=task.script,
-            ),
-            joins_sidecar=arm.sidecar,
-            workspace_volume=_volume(run, task.corpus, "workspace"),
-            index_volume=_volume(run, task.corpus, "index"),
-            limits=study.limits,
-        )
-
-    def _images(self, arm: ResolvedArm) -> PodImages:
-        images = self.ready.images
-        return PodImages(images["gateway"], images["qdrant"], images.get(arm.image, arm.image))
+        filler.fill_workspace(volume_name(run, name, "workspace"), files, Digest(pin.tree_sha256))
+        filler.fill_index(volume_name(run, name, "index"), ready.indexes[name])

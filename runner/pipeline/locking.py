@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 from runner.clients.launching import ANY_OCCASION, arm_difference, launch_of, undeclared_differences, version_command
 from runner.core import layout
 from runner.core.canonical import sha256_digest
+from runner.core.cassette import read_cassette
 from runner.core.errors import EngineError, EnvironmentNotReady, Problem, StudyError
 from runner.core.labels import source_problems
 from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Lock
 from runner.core.owner import ROLE
 from runner.core.plan import make_plan
-from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
+from runner.core.prices import FIXTURE_MODEL
+from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
 from runner.execute.pod import HELPERS_MEMORY_BYTES
 from runner.images.spec import image_names
@@ -83,6 +85,7 @@ def plan_study(world: World, path: Path) -> Planned:
     if loaded is not None and not problems and missing is None:
         study = loaded.study
         problems += _arm_problems(study, loaded.document, image_names(world.build.images_dir))
+        problems += cap_problems(study, loaded.prices, loaded.document)
         if loaded.labels is not None:
             workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
             problems += source_problems(loaded.labels.labels, workspaces, loaded.labels_document)
@@ -137,8 +140,10 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
         layout.LOCK: locked.lock.to_bytes(),
         layout.PLAN: planned.plan.to_bytes(),
         layout.STUDY: planned.study.to_bytes(),
-        layout.PRICES: LIST_PRICES.to_bytes(),
+        layout.PRICES: planned.loaded.prices.to_bytes(),
     }
+    if planned.loaded.cassette is not None:
+        documents[layout.PLAYED] = planned.loaded.cassette
     if planned.loaded.labels is not None:
         documents[layout.LABELS] = planned.loaded.labels.to_bytes()
     documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
@@ -222,17 +227,18 @@ def _lock(
     planned: Planned, images: Mapping[str, BuiltImage], indexes: Mapping[str, Index], identity: _Identity
 ) -> Lock:
     study, info = planned.study, identity.engine
-    scripted = study.model.mode == "scripted"
+    evidence, model_shown = _who_answers(planned)
     return Lock(
         run=identity.run,
         protocol_version=PROTOCOL_VERSION,
         created_at=identity.created_at,
-        evidence="fixture" if scripted else "measurement",
-        model_shown=FIXTURE_MODEL if scripted else study.client.model,
+        evidence=evidence,
+        model_shown=model_shown,
         study_sha256=study.digest(),
         labels_sha256=planned.loaded.labels.digest() if planned.loaded.labels is not None else "",
         plan_sha256=planned.plan.digest(),
-        prices_sha256=LIST_PRICES.digest(),
+        prices_sha256=planned.loaded.prices.digest(),
+        cassette_sha256=sha256_digest(planned.loaded.cassette) if planned.loaded.cassette is not None else "",
         prompts={task.id: sha256_digest(task.prompt.encode("utf-8")) for task in study.tasks},
         client_version=identity.client_version,
         arms=tuple(
@@ -269,6 +275,16 @@ def _lock(
         harness=identity.harness,
         gates=study.gates,
     )
+
+
+def _who_answers(planned: Planned) -> tuple[str, str]:
+    """Whether a run is a fixture or a measurement, and the only name under which its model may be shown."""
+    if planned.loaded.cassette is not None:
+        header = read_cassette(planned.loaded.cassette, "model.cassette").header
+        return header.evidence, header.model_shown
+    if planned.study.model.mode == "scripted":
+        return "fixture", FIXTURE_MODEL
+    return "measurement", planned.study.client.model
 
 
 def _client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Mapping[str, str], run: str) -> str:

@@ -26,7 +26,7 @@ def ready_engine(world: World, study: ResolvedStudy, document: str) -> Engine:
     Raises:
         EnvironmentNotReady: with everything that is missing.
     """
-    problems = [*_disk_problems(world, study), *_clock_problems(world)]
+    problems = [*_disk_problems(world, study), *_clock_problems(world), *_key_problems(world, study)]
     engine: Engine | None = None
     try:
         engine = world.engine()
@@ -36,6 +36,14 @@ def ready_engine(world: World, study: ResolvedStudy, document: str) -> Engine:
     if engine is None or problems:
         raise EnvironmentNotReady.of(problems)
     return engine
+
+
+def _key_problems(world: World, study: ResolvedStudy) -> Iterator[Problem]:
+    if study.model.goes_out:
+        try:
+            world.provider_key()
+        except EnvironmentNotReady as error:
+            yield from error.problems
 
 
 def _engine_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:

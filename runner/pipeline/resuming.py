@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.canonical import sha256_digest
+from runner.core.cassette import read_cassette
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
 from runner.core.ledger import open_attempts, without_torn_end
 from runner.core.outcomes import CONSEQUENCES, Outcome
@@ -16,14 +17,17 @@ from runner.core.tars import tree_of
 from runner.execute.journal import Journal
 from runner.execute.schedule import Standing, end_detail, remove_run
 from runner.pipeline import imaging
-from runner.pipeline.executing import Ran, Ready, execute
+from runner.pipeline.executing import Ran, execute
 from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.ready import Ready
+from runner.pipeline.spending import earlier_spend
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from runner.core.cassette import Cassette
     from runner.core.ledger import LedgerLine
     from runner.core.lock import ImagePin
     from runner.pipeline.folder import Run
@@ -204,8 +208,25 @@ def _ready(world: World, run: Run, images: Mapping[str, str]) -> Ready:
             for name in run.study.corpora
         },
         indexes=indexes,
+        prices=run.prices,
+        cassette=_played(world, run),
+        spent=tuple(earlier_spend(world.files, run)),
         standings=dict(_standings(run.ledger)),
     )
+
+
+def _played(world: World, run: Run) -> Cassette | None:
+    """What the run's gateways play.
+
+    Raises:
+        EvidenceError: it isn't what the lock names.
+    """
+    if not run.lock.cassette_sha256:
+        return None
+    cassette = read_cassette(required(world.files, run.folder, layout.PLAYED), layout.PLAYED)
+    if cassette.digest != run.lock.cassette_sha256:
+        raise EvidenceError("it is not the cassette that the lock names", document=layout.PLAYED)
+    return cassette
 
 
 def _standings(ledger: tuple[LedgerLine, ...]) -> Iterator[tuple[str, Standing]]:

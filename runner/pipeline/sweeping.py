@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.core.owner import ROLE, owner_of
+from runner.execute.schedule import remove_owned
 
 if TYPE_CHECKING:
     from runner.pipeline.world import World
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 def leftovers(world: World, engine: Engine) -> tuple[Owned, ...]:
     """What dead runs left, containers first; something whose owner can't be told or lives elsewhere isn't theirs."""
     found = [item for item in engine.owned() if (owner := owner_of(item.labels)) and not world.lives(owner)]
-    # A volume can't go while a container mounts it, and a container that lends its network goes after its guest.
-    return tuple(sorted(found, key=lambda item: (item.kind == "volume", item.labels.get(ROLE) != "trial")))
+    # What a container uses can't go before it, and a container that lends its network goes after its guest.
+    return tuple(sorted(found, key=lambda item: (item.kind != "container", item.labels.get(ROLE) != "trial")))
 
 
 def sweep(world: World, engine: Engine) -> tuple[Owned, ...]:
@@ -26,7 +27,7 @@ def sweep(world: World, engine: Engine) -> tuple[Owned, ...]:
     """
     found = leftovers(world, engine)
     for item in found:
-        (engine.remove if item.kind == "container" else engine.remove_volume)(item.identity)
+        remove_owned(engine, item)
     if found:
-        world.progress.step(f"removed {len(found)} containers and volumes that dead runs had left")
+        world.progress.step(f"removed {len(found)} containers, volumes and networks that dead runs had left")
     return found

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.core.errors import EnvironmentNotReady
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from runner.core.lock import HarnessPin
     from runner.core.owner import Owner
+    from runner.core.secret import Secret
     from runner.images.inputs import Build
     from runner.ports.clock import Clock
     from runner.ports.engine import Engine
@@ -33,6 +36,11 @@ class Places:
     """One folder a run, and `latest`."""
 
 
+def no_provider_key() -> Secret:
+    """Never returns; raises `EnvironmentNotReady`."""
+    raise EnvironmentNotReady("there is no provider's key here", document="environment")
+
+
 @dataclass(frozen=True)
 class World:
     """Everything outside that a stage may need."""
@@ -52,3 +60,5 @@ class World:
     """Whether an owner still runs; one that can't be seen from here counts as alive."""
     harness: HarnessPin
     places: Places
+    provider_key: Callable[[], Secret] = no_provider_key
+    """The provider's key; raises `EnvironmentNotReady` where nobody gave one."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from runner.core.canonical import parse_json, sha256_digest
+from runner.core.cassette import read_cassette
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.declared import salvage_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.gates import SHARES
 from runner.core.launch import is_reserved_variable
 from runner.core.model_script import ModelScript, parse_model_script
+from runner.core.prices import LIST_PRICES, PriceFile, PriceTable
 from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 _PROMPT_LIMIT_BYTES = 65536
 # What is wrong in these has nothing to do with the rest of a study.
-_OPTIONAL_TABLES = frozenset({"limits", "schedule"})
+_OPTIONAL_TABLES = frozenset({"caps", "limits", "schedule"})
 # For what is wrong or missing in a study that isn't going to run, so that what else is wrong with it is told too.
 _STAND_INS = {"name": "stand-in", "seed": "stand-in", "repetitions": 1}
 
@@ -50,6 +52,9 @@ class LoadedStudy:
     """Folder of each corpus file."""
     raw: Mapping[str, bytes]
     """Bytes of every file read, by its path as the study names it."""
+    prices: PriceTable = LIST_PRICES
+    cassette: bytes | None = None
+    """What the gateways play in mode `replay`."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,8 @@ def _loaded(
         tasks=tuple(tasks.values()),
         corpora={name: source.lock for name, source in sorted(corpora.items())},
         gates=declared.gates,
+        caps=declared.caps,
+        model_ca=reading.text_of(declared.model.ca_file, reading.root, document, "model.ca_file"),
     )
     return LoadedStudy(
         document=document,
@@ -179,7 +186,34 @@ def _loaded(
         corpora=corpora,
         folders=folders,
         raw=reading.raw,
+        prices=_prices(reading, declared, document),
+        cassette=_cassette(reading, declared, document),
     )
+
+
+def _prices(reading: _Reading, declared: StudyFile, document: str) -> PriceTable:
+    if declared.prices is None:
+        return LIST_PRICES
+    data = reading.bytes_of(declared.prices, reading.root, document, "prices")
+    file = reading.toml_of(PriceFile, data, str(reading.root / declared.prices)) if data is not None else None
+    return LIST_PRICES if file is None else file.table()
+
+
+def _cassette(reading: _Reading, declared: StudyFile, document: str) -> bytes | None:
+    if declared.model.cassette is None:
+        return None
+    name = declared.model.cassette
+    known = set(reading.raw)
+    data = reading.bytes_of(name, reading.root, document, "model.cassette")
+    # It has a place of its own in a run; it is too large to lie there twice.
+    for taken in set(reading.raw) - known:
+        del reading.raw[taken]
+    if data is not None:
+        try:
+            read_cassette(data, str(reading.root / name))
+        except EvidenceError as error:
+            reading.problems += error.problems
+    return data
 
 
 def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, ResolvedTask]:

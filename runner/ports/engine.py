@@ -72,6 +72,8 @@ class ContainerSpec:
     cpus: int
     network_of: str | None = None
     """Id of the container whose network namespace it joins; None: loopback of its own and nothing else."""
+    network: str | None = None
+    """Name of a network that it is connected to; None: it isn't, and reaches nobody."""
     command: tuple[str, ...] | None = None
     """Arguments after the entrypoint; None: the image's own."""
     entrypoint: tuple[str, ...] | None = None
@@ -113,7 +115,7 @@ class Entry:
 class Owned:
     """Something in the engine that carries labels of ours."""
 
-    kind: Literal["container", "volume"]
+    kind: Literal["container", "volume", "network"]
     identity: str
     labels: Mapping[str, str]
 
@@ -135,6 +137,12 @@ class Engine(Protocol):
 
     def remove_volume(self, name: str) -> None:
         """The volume is gone; one that wasn't there is no error."""
+
+    def create_network(self, name: str, labels: Mapping[str, str]) -> None:
+        """A network with a way out is there; its containers reach one another only where the engine can't help it."""
+
+    def remove_network(self, name: str) -> None:
+        """The network is gone; one that wasn't there is no error."""
 
     def create(self, spec: ContainerSpec) -> str:
         """A container is there, not yet started; its id is returned."""
@@ -173,4 +181,4 @@ class Engine(Protocol):
         """
 
     def owned(self) -> tuple[Owned, ...]:
-        """Every container and volume that carries a label of ours."""
+        """Every container, volume and network that carries a label of ours; a network goes by its name."""

@@ -35,11 +35,13 @@ class ModelFacts:
     """Name and version of the scripted policy, "" in other modes."""
     asked: str
     """The model that the client was told to use; its list price is the price of a scripted policy too."""
+    fixture: bool = False
+    """What answered came from a policy at first, as in a replay of a scripted run."""
 
     @property
     def scripted(self) -> bool:
         """A deterministic policy of ours played the model."""
-        return self.mode == "scripted"
+        return self.mode == "scripted" or self.fixture
 
     @property
     def shown(self) -> str:

@@ -189,6 +189,8 @@ class FakeEngine:
     images: dict[str, ImageFacts] = field(default_factory=dict)
     volumes: dict[str, _Volume] = field(default_factory=dict)
     containers: dict[str, _Container] = field(default_factory=dict)
+    networks: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Labels by name."""
     calls: list[tuple[str, str]] = field(default_factory=list)
     """Every call, and the name of what it was about."""
     specs: dict[str, ContainerSpec] = field(default_factory=dict)
@@ -244,6 +246,20 @@ class FakeEngine:
                 raise EngineError(f"volume {name} is in use", document="fake engine")
             self.volumes.pop(name, None)
 
+    def create_network(self, name: str, labels: Mapping[str, str]) -> None:
+        with self._lock:
+            self._enter("create_network", name)
+            if name in self.networks:
+                raise EngineError(f"the network {name} is there", document="fake engine")
+            self.networks[name] = dict(labels)
+
+    def remove_network(self, name: str) -> None:
+        with self._lock:
+            self._enter("remove_network", name)
+            if any(held.spec.network == name for held in self.containers.values()):
+                raise EngineError(f"network {name} has containers", document="fake engine")
+            self.networks.pop(name, None)
+
     def create(self, spec: ContainerSpec) -> str:
         with self._lock:
             self._enter("create", spec.name)
@@ -253,6 +269,8 @@ class FakeEngine:
                 raise EngineError(f"the name {spec.name} is taken", document="fake engine")
             if spec.network_of is not None and spec.network_of not in self.containers:
                 raise EngineError(f"no such container: {spec.network_of}", document="fake engine")
+            if spec.network is not None and spec.network not in self.networks:
+                raise EngineError(f"no such network: {spec.network}", document="fake engine")
             for mount in spec.mounts:
                 self.volumes.setdefault(mount.volume, _Volume({}, None))
             identity = f"{next(self._ids):064x}"
@@ -342,7 +360,7 @@ class FakeEngine:
             facts = ContainerFacts(
                 id=held.identity,
                 image=self.images[spec.image].identity,
-                network_mode="none" if spec.network_of is None else f"container:{spec.network_of}",
+                network_mode=spec.network or "none" if spec.network_of is None else f"container:{spec.network_of}",
                 read_only=True,
                 user=spec.user,
                 cap_add=spec.capabilities,
@@ -407,6 +425,7 @@ class FakeEngine:
                     for name, volume in self.volumes.items()
                     if RUN in volume.labels
                 ),
+                *(Owned("network", name, dict(labels)) for name, labels in self.networks.items() if RUN in labels),
             )
 
     def place(self, held: _Container, path: str) -> tuple[_Volume, str, bool]:

@@ -116,7 +116,7 @@ FAULTS = {
         f"{STUDY}: client.env.ANTHROPIC_API_KEY: the runner sets this variable itself",
     ),
     "unknown client": ('kind = "claude-code"', 'kind = "cloud-code"', "client: its kind must be one of"),
-    "unknown mode": ('mode = "scripted"', 'mode = "live"', f"{STUDY}: model.mode: must be 'scripted'"),
+    "unknown mode": ('mode = "scripted"', 'mode = "dead"', "model: its kind must be one of"),
     "one arm": (CLAUDE_STUDY[CLAUDE_STUDY.index('[[arms]]\nname = "memory"') :], "", f"{STUDY}: arms: "),
     "not TOML": ('control = "off"', "control = ", f"{STUDY}: not TOML: "),
     "a number of 5000 digits": ("repetitions = 2", f"repetitions = 1{'0' * 5000}", f"{STUDY}: not TOML: "),

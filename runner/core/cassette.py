@@ -1,0 +1,97 @@
+"""A cassette: what a run's gateways recorded, in one file that names itself by its digest.
+
+The first line says where it comes from; every other one is an exchange of one trial, in the order in which it ended.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from runner.core.canonical import Digest, canonical_line, sha256_digest
+from runner.core.documents import Document
+from runner.core.errors import EvidenceError
+from runner.core.masks import Mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from runner.core.plan import PlannedTrial
+
+CASSETTE: str = "cassette.jsonl"
+
+
+class CassetteHeader(Document):
+    """The first line."""
+
+    FORMAT: ClassVar[str] = "pairbench/cassette"
+
+    run: str
+    evidence: Literal["fixture", "measurement"]
+    model_shown: str
+    masks: tuple[Mask, ...]
+    """What the digests of requests don't see."""
+    exchanges: int
+    incomplete: tuple[str, ...]
+    """Trials of which not every exchange could be recorded."""
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """A cassette that was read."""
+
+    header: CassetteHeader
+    digest: Digest
+    lines: Mapping[tuple[str, str, int], bytes]
+    """(task, arm, repetition) -> the entries of that trial."""
+
+    def of_trial(self, trial: PlannedTrial) -> bytes:
+        """The entries of a trial; nothing where none were recorded."""
+        return self.lines.get((trial.task, trial.arm, trial.repetition), b"")
+
+
+def read_cassette(data: bytes, document: str) -> Cassette:
+    """The cassette in `data`.
+
+    Raises:
+        EvidenceError: it is none, or damaged.
+    """
+    first, *rest = data.splitlines(keepends=True) or [b""]
+    header = CassetteHeader.from_bytes(first, document)
+    found: dict[tuple[str, str, int], bytearray] = {}
+    for number, line in enumerate(rest, 2):
+        try:
+            entry = json.loads(line)
+            place = (str(entry["task"]), str(entry["arm"]), int(entry["repetition"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise EvidenceError("not an entry of a cassette", document=f"{document} line {number}") from error
+        found.setdefault(place, bytearray()).extend(line)
+    if len(rest) != header.exchanges:
+        raise EvidenceError(f"holds {len(rest)} exchanges, and says {header.exchanges}", document=document)
+    return Cassette(header, sha256_digest(data), {place: bytes(lines) for place, lines in found.items()})
+
+
+def entries_of(trial: PlannedTrial, recording: bytes, bodies: bytes) -> tuple[bytes, ...]:
+    """The entries that a trial's recording makes, each with its answer's body.
+
+    Raises:
+        EvidenceError: the two files don't fit.
+    """
+    texts: dict[int, Any] = {}
+    for line in bodies.splitlines():
+        body = json.loads(line)
+        texts[int(body["seq"])] = body["response"]
+    found = []
+    for line in recording.splitlines():
+        entry = json.loads(line)
+        if entry["seq"] not in texts:
+            raise EvidenceError(f"exchange {entry['seq']} has no body", document="recording.jsonl", key=trial.trial)
+        place: dict[str, Any] = {"task": trial.task, "arm": trial.arm, "repetition": trial.repetition}
+        found.append(canonical_line({**entry, **place, "body": texts[entry["seq"]]}))
+    return tuple(found)
+
+
+def cassette_bytes(header: CassetteHeader, entries: Iterable[bytes]) -> bytes:
+    """The file."""
+    return header.to_line() + b"".join(entries)
