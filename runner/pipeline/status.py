@@ -76,7 +76,7 @@ def run_status(files: Files, folder: Path) -> RunStatus:
             arm=planned.arm,
             joins_sidecar=joins[planned.arm],
             attempts=tuple(
-                _attempt(files, folder, line, joins_sidecar=joins[planned.arm])
+                _attempt(files, folder, line, joins_sidecar=joins[planned.arm], goes_out=study.model.goes_out)
                 for line in ledger
                 if line.kind == "attempt_ended" and line.trial == planned.trial
             ),
@@ -95,7 +95,7 @@ def run_status(files: Files, folder: Path) -> RunStatus:
     )
 
 
-def _attempt(files: Files, folder: Path, line: LedgerLine, *, joins_sidecar: bool) -> AttemptStatus:
+def _attempt(files: Files, folder: Path, line: LedgerLine, *, joins_sidecar: bool, goes_out: bool) -> AttemptStatus:
     place = folder / layout.attempt_folder(line.trial, line.attempt)
     engine = _engine(files.read(place / ENGINE))
     report = _report(files.read(place / EXIT))
@@ -108,7 +108,7 @@ def _attempt(files: Files, folder: Path, line: LedgerLine, *, joins_sidecar: boo
         trial=engine.trial if engine else None,
         supervisor=report.supervisor if report else None,
         client=report.client if report else None,
-        breaches=isolation_breaches(engine, report, joins_sidecar=joins_sidecar) if engine else (),
+        breaches=isolation_breaches(engine, report, joins_sidecar=joins_sidecar, goes_out=goes_out) if engine else (),
     )
 
 

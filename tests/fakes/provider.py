@@ -179,29 +179,21 @@ async def _serve_one(
     seen = Seen(head.method.decode(), head.target.decode(), raw, bytes(body))
     provider.requests.append(seen)
     number = len(provider.requests)
-    watcher = asyncio.create_task(_watch(provider, number, reader, writer))
     try:
         if not provider.is_keyed(seen):
             reply = Reply(401, pieces=[b'{"type":"error","error":{"type":"authentication_error","message":"no"}}'])
         else:
             reply = await provider.behaviour(seen, number)
         await _send(http, writer, reply)
-    finally:
-        watcher.cancel()
+    except ConnectionError:
+        provider.gone.append(number)
+        provider.went.set()
+        raise
     if reply.breaks:
         return False
     if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
         await writer.drain()
     return http.our_state is h11.DONE and http.their_state is h11.DONE
-
-
-async def _watch(provider: Provider, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while await reader.read(1):
-            pass
-    writer.transport.abort()
-    provider.gone.append(number)
-    provider.went.set()
 
 
 async def _send(http: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> None:
