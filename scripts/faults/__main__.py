@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.table import Table
 
-from runner.core.errors import ExitCode, PairbenchError
+from runner.core.errors import ExitCode, PairbenchError, StudyError
 from scripts.faults import killing, restarting, studies
 from scripts.faults.expected import Row, read_expected
 from scripts.faults.surroundings import differences, surroundings
@@ -36,22 +36,18 @@ _SHOWN: Final = 3
 
 
 def main(arguments: Sequence[str]) -> ExitCode:
-    """The table was printed; the exit code says whether all was as expected."""
-    expected = read_expected(FAULTS / "expected.toml")
-    parts = [*expected.studies, KILLED, RESTARTED]
-    parser = argparse.ArgumentParser(prog="python -m scripts.faults", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"which parts to run: {', '.join(parts)}; all of them by default")
-    parser.add_argument("--expected", type=Path, help="another file of expectations")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments at which the runner is killed")
-    parser.add_argument("--runs", type=Path, default=ROOT / ".cache" / "faults", help="where runs go; emptied first")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    options = parser.parse_args(arguments)
-    if options.expected:
-        expected = read_expected(options.expected)
-    wanted = options.parts or parts
+    """The table was printed; the exit code says whether all was as expected.
+
+    Raises:
+        PairbenchError: there is no engine, or the expectations aren't valid.
+    """
+    options = _options(arguments)
+    expected = read_expected(options.folder / "expected.toml")
+    parts = (*expected.studies, KILLED, RESTARTED)
+    wanted = tuple(options.parts) or parts
     unknown = sorted(set(wanted) - set(parts))
     if unknown:
-        parser.error(f"there is no part {', '.join(unknown)}")
+        raise StudyError(f"there is no part {', '.join(unknown)}", hint=f"known: {', '.join(parts)}")
     address, lives = studies.engine_address(), studies.lives_elsewhere()
     shutil.rmtree(options.runs, ignore_errors=True)
     options.runs.mkdir(parents=True)
@@ -62,21 +58,31 @@ def main(arguments: Sequence[str]) -> ExitCode:
         sys.stderr.write(f"== {part}\n")
         rows += _rows(part, expected, address, options)
     left = differences(address, lives, before)
-    rows.append(Row("what is left in the engine", "", "nothing", "nothing" if not left else "something", "", "", left))
+    rows.append(Row("what is left in the engine", "", "nothing", "something" if left else "nothing", "", "", left))
     _show(rows, time.monotonic() - started, as_json=options.json)
     return ExitCode.FINDING if any(row.faults for row in rows) else ExitCode.DONE
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m scripts.faults", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"studies by name, {KILLED}, {RESTARTED}; all of them by default")
+    parser.add_argument("--folder", type=Path, default=FAULTS, help="where studies and expected.toml are")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments at which the runner is killed")
+    parser.add_argument("--runs", type=Path, default=ROOT / ".cache" / "faults", help="where runs go; emptied first")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser.parse_args(arguments)
 
 
 def _rows(part: str, expected: ExpectedFile, address: str, options: argparse.Namespace) -> list[Row]:
     runs: Path = options.runs / part
     special: dict[str, Callable[[], tuple[Row, ...]]] = {
-        KILLED: lambda: killing.rows(FAULTS / "killed.toml", runs, options.seed),
-        RESTARTED: lambda: restarting.rows(FAULTS / "killed.toml", runs),
+        KILLED: lambda: killing.rows(options.folder / "killed.toml", runs, options.seed),
+        RESTARTED: lambda: restarting.rows(options.folder / "killed.toml", runs),
     }
     if part in special:
         return list(special[part]())
     scenarios = expected.of_study(part)
-    study = FAULTS / f"{part}.toml"
+    study = options.folder / f"{part}.toml"
     whole = studies.run_study(address, study, runs, scenarios)
     rows = list(studies.rows_of(whole, scenarios))
     if part in expected.again:

@@ -27,7 +27,21 @@ pytestmark = [
     pytest.mark.docker,
     pytest.mark.skipif(not IMAGE, reason="PAIRBENCH_TRIAL_IMAGE names no image to test"),
 ]
+# PID 1 that survives what it is sent, and whose child plays.
+FIRST = """
+import signal, subprocess, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(number, signal.SIG_IGN)
+sys.exit(subprocess.call(['python3', '-B', '-c', sys.argv[1]]))
+"""
 PLAY = "import sys; sys.path.insert(0, '/workspace/faults'); import walls; sys.exit(walls.{probe}())"
+FILES = (
+    "in/launch.json",
+    "mnt/labels.toml",
+    "pod/gateway/exchanges.jsonl",
+    "pod/out/exit.json",
+    "pod/out/stdout.jsonl",
+)
 ENVIRONMENT = {"ANTHROPIC_API_KEY": "token", "SOME_SECRET": "a secret"}
 
 
@@ -48,7 +62,7 @@ class Room:
         container = self._engine.containers.create(
             IMAGE,
             command=[],
-            entrypoint=["/bin/sh", "-c", 'python3 -B -c "$0"; exit $?', PLAY.format(probe=probe)],
+            entrypoint=["python3", "-c", FIRST, PLAY.format(probe=probe)],
             user="0",
             labels=labels,
             environment=ENVIRONMENT,
@@ -69,12 +83,11 @@ def programs() -> bytes:
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path in sorted(PROGRAMS.glob("*.py")):
             tar.add(path, f"workspace/faults/{path.name}")
-        for name in ("in/launch.json", "pod/out/exit.json", "mnt/labels.toml"):
+        for name in FILES:
             tar.addfile(tarfile.TarInfo(name))
-        for name in ("pod/gateway", "pod/run"):
-            folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(folder)
+        folder = tarfile.TarInfo("pod/run")
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(folder)
     return archive.getvalue()
 
 
@@ -115,5 +128,5 @@ def test_writable_evidence_is_seen(room: Room) -> None:
 def test_a_supervisor_within_reach_is_seen(room: Room) -> None:
     """PID 1 of the same user: its environment, its descriptors, and signals that reach it."""
     found = room.found("supervisor")
-    assert {"signals", "environment", "descriptors", "root", "priority"} <= found.keys()
+    assert {"signals", "trace", "environment", "descriptors", "root", "priority"} <= found.keys()
     assert "SIGKILL" in found["signals"]

@@ -15,7 +15,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 SUPERVISOR_ID = 10001
-_PTRACE_ATTACH = 16
 _PTRACE_SEIZE = 0x4206
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNS = 0x00020000
@@ -319,11 +318,6 @@ def evidence() -> int:
 # -------------------------------------------------------------------------------------- the supervisor
 
 
-def _traced() -> object:
-    # PTRACE_ATTACH would stop it, if it went through.
-    return _call("ptrace", _PTRACE_ATTACH, 1, 0, 0)
-
-
 def _signalled() -> list[str]:
     delivered = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGSTOP, signal.SIGUSR1, signal.SIGKILL):
@@ -372,8 +366,8 @@ def supervisor() -> int:
     return _report(
         {
             "signals": _signalled,
-            "trace": _traced,
-            "seize": lambda: _call("ptrace", _PTRACE_SEIZE, 1, 0, 0),
+            # Attaching would stop it, if it went through; whoever may do the one may do the other.
+            "trace": lambda: _call("ptrace", _PTRACE_SEIZE, 1, 0, 0),
             "environment": lambda: _opened("/proc/1/environ", os.O_RDONLY),
             "memory": lambda: _opened("/proc/1/mem", os.O_RDWR),
             "maps": lambda: _opened("/proc/1/maps", os.O_RDONLY) and open("/proc/1/maps", "rb").read(1),
