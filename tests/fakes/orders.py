@@ -9,7 +9,8 @@ from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, PolicyChoice, To
 from runner.core.launch import GATEWAY_SOCKET, LaunchLimits, LaunchRequest, session_id_of
 from runner.core.owner import RUN
 from runner.core.plan import PlannedTrial
-from runner.core.study import Limits
+from runner.core.resolved import ResolvedStudy
+from runner.core.study import Caps, ClaudeCodeClient, Limits
 from runner.execute.pod import PodImages, PodOrder
 from runner.ports.engine import ImageFacts
 from tests.fakes.engine import FakeEngine
@@ -35,6 +36,12 @@ def planned(
         position=position,
         sequence=sequence,
     )
+
+
+def capped_study(caps: Caps, model: str = "claude-sonnet-4-5") -> ResolvedStudy:
+    """As much of a study as caps look at."""
+    client = ClaudeCodeClient(kind="claude-code", model=model)
+    return ResolvedStudy.model_construct(caps=caps, client=client)
 
 
 def order(trial: PlannedTrial, attempt: int = 1, *, joins_sidecar: bool = False) -> PodOrder:
