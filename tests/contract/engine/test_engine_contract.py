@@ -446,7 +446,9 @@ def test_the_end_of_a_container_is_recorded(bench: Bench) -> None:
         assert bench.engine.wait(box, 30_000) is not None
     one, other = bench.engine.inspect(first).facts, bench.engine.inspect(second).facts
     assert (one.exit_code, other.exit_code) == (3, 0)
-    assert "" < one.started_at < one.finished_at < other.finished_at
+    # An engine may write the start of a process down after its end, when it ended at once.
+    assert "" < one.started_at < other.finished_at
+    assert "" < one.finished_at < other.finished_at
     assert not one.oom_killed
 
 

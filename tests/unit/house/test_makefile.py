@@ -22,7 +22,7 @@ def test_help_is_the_default_and_fits_one_screen() -> None:
     lines = shown.stdout.splitlines()
     assert len(lines) <= 24
     assert max(len(line) for line in lines) <= 100
-    assert [line.split()[1] for line in lines][:5] == ["help", "bench", "test", "lint", "check"]
+    assert [line.split()[1] for line in lines][:6] == ["help", "bench", "test", "faults", "lint", "check"]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_an_engine_that_keeps_nothing_is_told(outside: Surroundings) -> None:
     """After loading, an image is there or it isn't."""
     outside.engine.__class__ = Forgetful
     built = imaging.build(outside.world)
-    with pytest.raises(EnvironmentNotReady, match="the engine has no such image after loading it"):
+    with pytest.raises(EnvironmentNotReady, match="the engine has no such image"):
         imaging.load(outside.world, outside.engine, built)
 
 
