@@ -292,8 +292,10 @@ def test_a_corpus_that_was_never_frozen_and_one_whose_lock_is_damaged(outside: S
     ]
     outside.files.remove(Path("/studies/notes/corpus.lock.json"))
     assert problems(outside) == [
-        "/studies/demo/../notes/corpus.toml: corpus.lock.json: there is no file /studies/demo/../notes/corpus.lock.json "
-        "(freeze it: pairbench corpora lock /studies/demo/../notes/corpus.toml)"
+        (
+            "/studies/demo/../notes/corpus.toml: corpus.lock.json: there is no file /studies/demo/../notes/corpus.lock.json "
+            "(freeze it: pairbench corpora lock /studies/demo/../notes/corpus.toml)"
+        )
     ]
 
 
