@@ -50,9 +50,9 @@ name = "guided"
 env = {{ GUIDE = "yes" }}
 
 [[tasks]]
-id = "where"
+id = "q-one"
 corpus = "notes"
-prompt = "Which file says what the notes are about?"
+prompt = "To what was `max_incomplete_event_size` raised, and where?"
 """
 
 
