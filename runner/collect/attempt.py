@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from runner.clients.registry import client_of
 from runner.clients.report import finding, short
+from runner.collect.answers import answer_findings
 from runner.collect.classification import classify
 from runner.collect.documents import Documents, read_documents
 from runner.collect.offered import with_start
@@ -79,7 +80,11 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
         sidecar_requests=0 if isinstance(sidecar, Unavailable) else len(sidecar.requests),
         timing=timing_of(documents),
         client_versions=tuple(sorted({start.version for start in report.starts if start.version})),
-        findings=(*report.findings, *_findings(documents, report, expectation)),
+        findings=(
+            *report.findings,
+            *_findings(documents, report, expectation),
+            *_answer_findings(verdict, documents, report, evidence),
+        ),
         evidence={name: sha256_digest(files[name]) for name in sorted(files)},
     )
 
@@ -88,6 +93,13 @@ def _verdict(documents: Documents, report: ClientReport, evidence: AttemptEviden
     if isinstance(documents.engine, Unavailable):
         return Verdict(Outcome.EVIDENCE_INVALID, documents.engine.reason)
     return classify(Case(documents.engine, documents, report, evidence.expectation, evidence.files))
+
+
+def _answer_findings(
+    verdict: Verdict, documents: Documents, report: ClientReport, evidence: AttemptEvidence
+) -> Iterator[Finding]:
+    if verdict.outcome is Outcome.COMPLETED and not isinstance(documents.engine, Unavailable):
+        yield from answer_findings(Case(documents.engine, documents, report, evidence.expectation, evidence.files))
 
 
 def _observed(documents: Documents, owner: str) -> tuple[ModelUsage, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.clients.client import Ending
 from runner.clients.report import counted
+from runner.collect.answers import is_somebody_elses
 from runner.collect.isolation import isolation_breaches
 from runner.collect.verdict import Verdict
 from runner.core.evidence import STDERR, STDOUT
@@ -189,6 +190,8 @@ def _success(case: Case, report: ExitReport) -> Verdict:
         return _invalid(f"the client's result is a success, but it {_client_end(report)}")
     if not _asked_a_model(case):
         return _invalid("the client's result is a success, but the gateway saw no request of it")
+    if is_somebody_elses(case):
+        return _invalid("the last of several results gives an answer that no model gave")
     return Verdict(Outcome.COMPLETED, "")
 
 

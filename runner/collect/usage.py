@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.clients.report import counted, finding
+from runner.collect.reconciliation import explanations
 from runner.core.evidence import Exchange, NoUsage, TokenCounts
 from runner.core.findings import FindingKind
+from runner.core.prices import without_date
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 from runner.core.usage import TOKEN_CLASSES, ModelUsage, class_total
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from runner.core.records import Finding
 
 UNKNOWN_MODEL = "(unknown)"
+FIXTURE_END: Final = " (fixture)"
+# How providers say that nothing was out of the ordinary.
+_STANDARD: Final = frozenset({"", "standard", "default", "auto", "not_available", "global"})
 
 
 def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsage, ...]:
@@ -27,12 +32,12 @@ def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsa
     """
     if isinstance(log, Unavailable):
         return (_nothing_known(0, log),) if owner == "client" else ()
-    by_model: dict[str, list[Exchange]] = {}
+    by_model: dict[tuple[str, tuple[str, ...]], list[Exchange]] = {}
     for exchange in log.exchanges:
         if exchange.owner == owner and exchange.reached_model():
             model = exchange.model_resolved or exchange.model_asked or UNKNOWN_MODEL
-            by_model.setdefault(model, []).append(exchange)
-    found = [_folded(model, by_model[model]) for model in sorted(by_model)]
+            by_model.setdefault((model, rate_of(exchange)), []).append(exchange)
+    found = [_folded(model, rate, by_model[model, rate]) for model, rate in sorted(by_model)]
     lost = len(log.damage) + len(log.absent())
     if lost and owner == "client":
         found.append(_nothing_known(lost, Unavailable(f"lost from exchanges.jsonl: {counted(lost, 'exchange')}")))
@@ -57,6 +62,7 @@ def usage_findings(
             and ours != theirs
         ]
         if differences:
+            yield from explanations(seen, said, exchanges)
             yield finding(FindingKind.USAGE_DISAGREES, f"{scope}{'; '.join(differences)}{cause}")
 
 
@@ -68,19 +74,83 @@ def exchange_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
     resent = [exchange for exchange in exchanges if exchange.resend_of is not None and exchange.reached_model()]
     if resent:
         yield finding(FindingKind.RESENT_REQUESTS, f"{counted(len(resent), 'request')} sent again: {_numbers(resent)}")
-    unmeasured = [
-        exchange for exchange in exchanges if exchange.reached_model() and not isinstance(exchange.usage, TokenCounts)
-    ]
+    unmeasured = [exchange for exchange in exchanges if exchange.reached_model() and not _is_whole(exchange.usage)]
     if unmeasured:
         yield finding(
             FindingKind.USAGE_MISSING, f"{counted(len(unmeasured), 'answer')} without usage: {_numbers(unmeasured)}"
         )
+    yield from _provider_findings(exchanges)
     reasons = sorted({exchange.refused for exchange in exchanges if exchange.refused is not None})
     for reason in reasons:
         refused = [exchange for exchange in exchanges if exchange.refused == reason]
         yield finding(
             FindingKind.REFUSED_REQUESTS, f"{reason}: {counted(len(refused), 'request')}: {_numbers(refused)}"
         )
+
+
+def _provider_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
+    answered = [exchange for exchange in exchanges if exchange.refused is None and exchange.status is not None]
+    trouble = [exchange for exchange in answered if exchange.status == 429 or (exchange.status or 0) >= 500]
+    for status in sorted({exchange.status for exchange in trouble if exchange.status is not None}):
+        found = [exchange for exchange in trouble if exchange.status == status]
+        yield finding(
+            FindingKind.PROVIDER_TROUBLE, f"{counted(len(found), 'answer')} with status {status}: {_numbers(found)}"
+        )
+    others = [exchange for exchange in answered if _was_substituted(exchange)]
+    if others:
+        names = sorted({f"{exchange.model_asked} -> {exchange.model_resolved}" for exchange in others})
+        yield finding(FindingKind.MODEL_SUBSTITUTED, f"{', '.join(names)}: {_numbers(others)}")
+    beyond = [
+        exchange
+        for exchange in exchanges
+        if exchange.charged_microusd is not None
+        and exchange.reserved_microusd is not None
+        and exchange.charged_microusd > exchange.reserved_microusd
+    ]
+    if beyond:
+        yield finding(
+            FindingKind.BOUND_BROKEN,
+            f"{counted(len(beyond), 'answer')} cost more than was reserved: {_numbers(beyond)}",
+        )
+
+
+def _was_substituted(exchange: Exchange) -> bool:
+    asked, resolved = exchange.model_asked, exchange.model_resolved
+    if asked is None or resolved is None or resolved.endswith(FIXTURE_END):
+        return False
+    return resolved != asked and without_date(resolved) != without_date(asked)
+
+
+def _is_whole(usage: TokenCounts | NoUsage) -> bool:
+    return isinstance(usage, TokenCounts) and not any(isinstance(count, NoUsage) for _, count in usage)
+
+
+def rate_of(exchange: Exchange) -> tuple[str, ...]:
+    """What bears on the price of an answer beyond its tokens, as `detail=value`; nothing at the standard rate."""
+    details = exchange.details
+    if details is None:
+        return ()
+    said = {
+        "inference_geo": details.inference_geo,
+        "service_tier": details.service_tier,
+        "speed": details.speed,
+    }
+    return tuple(f"{name}={value}" for name, value in said.items() if value not in _STANDARD)
+
+
+def _server_tools(exchanges: Sequence[Exchange]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for exchange in exchanges:
+        for name, count in (exchange.details.server_tools if exchange.details else {}).items():
+            found[name] = found.get(name, 0) + count
+    return dict(sorted(found.items()))
+
+
+def _thinking(exchanges: Sequence[Exchange]) -> Quantity:
+    counts = [exchange.details.thinking_tokens if exchange.details else None for exchange in exchanges]
+    if any(count is None for count in counts):
+        return Unavailable("not reported")
+    return Measured(sum(count for count in counts if count is not None))
 
 
 def _numbers(exchanges: Sequence[Exchange]) -> str:
@@ -100,7 +170,7 @@ def _pairs(
     ]
 
 
-def _folded(model: str, exchanges: Sequence[Exchange]) -> ModelUsage:
+def _folded(model: str, rate: tuple[str, ...], exchanges: Sequence[Exchange]) -> ModelUsage:
     def sum_of(name: str) -> Quantity:
         return total([_tokens(exchange, name) for exchange in exchanges])
 
@@ -112,6 +182,9 @@ def _folded(model: str, exchanges: Sequence[Exchange]) -> ModelUsage:
         cache_read_input_tokens=sum_of("cache_read_input_tokens"),
         cache_write_5m_input_tokens=sum_of("cache_write_5m_input_tokens"),
         cache_write_1h_input_tokens=sum_of("cache_write_1h_input_tokens"),
+        rate=rate,
+        server_tools=_server_tools(exchanges),
+        thinking_tokens=_thinking(exchanges),
     )
 
 
