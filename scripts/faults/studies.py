@@ -12,6 +12,7 @@ from runner import wiring
 from runner.core import layout
 from runner.core.records import Record
 from runner.pipeline import concluding, executing
+from runner.pipeline.status import run_status
 from scripts.faults.expected import Row, compare
 from scripts.faults.injecting import Injector
 
@@ -72,8 +73,9 @@ def rows_of(run: StudyRun, scenarios: dict[str, Scenario]) -> tuple[Row, ...]:
     files, code = wiring.make_files(), wiring.this_code()
     verified = concluding.verify_run(files, run.folder, code)
     faults = [str(problem) for problem in verified.differences]
+    status = run_status(files, run.folder)
     faults += [
-        f"{check.claim}: not so for {', '.join(check.failed)}" for check in run.summary.checks if not check.passed
+        f"{trial.trial}: {breach}" for trial in status.trials for item in trial.attempts for breach in item.breaches
     ]
     got = "verifies" if not faults else "does not verify"
     return (*compare(scenarios, run.records), Row(run.summary.study.name, "", "verifies", got, "", "", tuple(faults)))

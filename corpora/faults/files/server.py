@@ -78,12 +78,27 @@ def twice() -> None:
 
 def last_word() -> None:
     """The client is interrupted and says so; then comes a success that isn't its own."""
-    client, output = os.getppid(), _client_output()
-    if os.fork():
+    client = os.getppid()
+    if _has_the_last_word(client):
         os.kill(client, signal.SIGINT)
         time.sleep(FOREVER_S)
-    # A session of its own: the client ends its servers when it ends.
+
+
+def afterword() -> None:
+    """The client ends well, and then comes another success, with another answer."""
+    _has_the_last_word(os.getppid())
+
+
+def _has_the_last_word(client: int) -> bool:
+    """True at once, here; a child writes a success when the client has ended, and never comes back."""
+    output = _client_output()
+    if os.fork():
+        os.close(output)
+        return True
+    # A session of its own: the client ends its servers when it ends. And none of its streams: it waits for their end.
     os.setsid()
+    for stream in (0, 1, 2):
+        os.close(stream)
     _ignore_signals()
     while os.path.exists(f"/proc/{client}/exe"):
         time.sleep(0.001)
@@ -106,7 +121,7 @@ def well() -> None:
     """An honest answer."""
 
 
-CALLS = {act.__name__: act for act in (noise, torn, resultless, twice, last_word, deaf, gone, well)}
+CALLS = {act.__name__: act for act in (noise, torn, resultless, twice, last_word, afterword, deaf, gone, well)}
 
 
 def _messages() -> Iterator[dict[str, object]]:
