@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runner.clients.client import Ending
 from runner.clients.shapes import (
@@ -133,5 +133,5 @@ def _reported(usage: Mapping[str, Json]) -> ModelReport:
     requests = count(usage.get("requests"), "requests")
     if not isinstance(requests, Measured):
         raise ShapeError(requests.reason)
-    classes = {name: count(usage.get(name), name) for name in TOKEN_CLASSES}
+    classes: dict[str, Any] = {name: count(usage.get(name), name) for name in TOKEN_CLASSES}
     return ModelReport(ModelUsage(model=text_at(usage, "model"), requests=requests.value, **classes), _NO_COST)

@@ -141,6 +141,10 @@ class Exchange(Document):
     details: UsageDetails | None = None
     charged_microusd: Count | None = None
     """What it counts against the caps; None where there are none."""
+    reserved_microusd: Count | None = None
+    """The worst case that was reserved before it went out."""
+    agent: str | None = None
+    """The client's own name for the sub-agent that asked; None: it says none."""
     difference: tuple[str, ...] = ()
     """Parts of the request in which it differs from every one that a cassette holds."""
 

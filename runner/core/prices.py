@@ -49,6 +49,11 @@ class ListPrice(Part):
         return int(getattr(self, token_class))
 
 
+def without_date(model: str) -> str:
+    """The name of `model` without a release date at its end."""
+    return _RELEASE_DATE.sub("", model)
+
+
 class LengthLimit(Part):
     """A model whose rate rises with length: it is priced only while a trial's input side stays below the bound."""
 
@@ -85,7 +90,7 @@ class PriceTable(Document):
 
     def price_of(self, model: str) -> ListPrice | None:
         """The price of `model`, which may carry a release date (`-20250929`); None when the table doesn't have it."""
-        names = (model, _RELEASE_DATE.sub("", model))
+        names = (model, without_date(model))
         return next((price for name in names for price in self.prices if price.model == name), None)
 
     def limit_of(self, model: str) -> LengthLimit | None:
@@ -155,7 +160,8 @@ LIST_PRICES: Final = PriceTable(
         Surcharge(detail="inference_geo", value="us", permille=1100),
         Surcharge(detail="speed", value="fast", permille=2000, models=("claude-fable-5-2", "claude-opus-5-5")),
     ),
-    server_tools={"web_search_requests": 10_000},
+    # Fetching a page costs its tokens and nothing else.
+    server_tools={"web_fetch_requests": 0, "web_search_requests": 10_000},
 )
 
 
@@ -203,4 +209,24 @@ def _exact_cost(usage: ModelUsage, table: PriceTable, name: str) -> Quantity:
     input_side = sum(count for kind, count in tokens.items() if kind in _INPUT_SIDE)
     if limit is not None and input_side >= limit.below_input_tokens:
         return Unavailable(f"{price.model} used {input_side} input tokens: {limit.reason}")
-    return Measured(sum(count * price.microusd_per_million(token_class) for token_class, count in tokens.items()))
+    exact = sum(count * price.microusd_per_million(token_class) for token_class, count in tokens.items())
+    return _with_surcharges(exact, usage, table, price.model)
+
+
+def _with_surcharges(exact: int, usage: ModelUsage, table: PriceTable, name: str) -> Quantity:
+    """The price with what multiplies it and what is billed by the request, in millionths of a micro-dollar."""
+    for part in usage.rate:
+        detail, _, value = part.partition("=")
+        found = [
+            item
+            for item in table.surcharges
+            if (item.detail, item.value) == (detail, value) and (not item.models or name in item.models)
+        ]
+        if not found:
+            return Unavailable(f"no price for {part} of {name} in the table of {table.dated}")
+        exact = rounded_quotient(exact * found[0].permille, 1000)
+    for tool, requests in usage.server_tools.items():
+        if tool not in table.server_tools:
+            return Unavailable(f"no price for {tool} in the table of {table.dated}")
+        exact += requests * table.server_tools[tool] * 1_000_000
+    return Measured(exact)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from pydantic import Field
+
 from runner.core.documents import Part, QuantityField
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 
@@ -27,6 +29,12 @@ class ModelUsage(Part):
     cache_read_input_tokens: QuantityField
     cache_write_5m_input_tokens: QuantityField
     cache_write_1h_input_tokens: QuantityField
+    rate: tuple[str, ...] = ()
+    """What else bears on the price, as `detail=value`; empty for the standard rate."""
+    server_tools: dict[str, int] = Field(default_factory=dict)
+    """Requests of tools that the provider ran, by its name for them."""
+    thinking_tokens: QuantityField = Unavailable("not reported")
+    """Part of the output."""
 
     def tokens(self, token_class: str) -> Quantity:
         """The tokens of `token_class`, one of `TOKEN_CLASSES`."""

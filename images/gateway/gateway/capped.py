@@ -77,6 +77,7 @@ class CappedUpstream:
         """
         worst = self._worst(exchange.request)
         self.budget.take(worst)
+        exchange.reserved_microusd = worst
         try:
             answer = await self._inner.answer(exchange, take_model_request)
         except RefusedError:

@@ -13,6 +13,9 @@ FORMAT = "pairbench/exchange"
 RECORDING_FORMAT = "pairbench/recording"
 VERSION = 1
 
+# A client's name for one of its sub-agents is a few dozen characters.
+AGENT_CHARACTERS = 100
+
 Owner = Literal["client", "memory", "unknown"]
 Refusal = Literal[
     "unauthorized",
@@ -176,6 +179,7 @@ class Exchange:
     recorded: bool = False
     charged_microusd: int | None = None
     """What it counts against the caps; None where there are none."""
+    reserved_microusd: int | None = None
     difference: tuple[str, ...] = ()
     """Parts of a request that a cassette doesn't hold as they are."""
     recording: Recording | None = None
@@ -248,6 +252,11 @@ def exchange_document(exchange: Exchange) -> dict[str, object]:
         document["details"] = seen.details
     if exchange.charged_microusd is not None:
         document["charged_microusd"] = exchange.charged_microusd
+    if exchange.reserved_microusd is not None:
+        document["reserved_microusd"] = exchange.reserved_microusd
+    agent = exchange.request.header("x-claude-code-agent-id")
+    if agent is not None:
+        document["agent"] = agent[:AGENT_CHARACTERS]
     if exchange.difference:
         document["difference"] = list(exchange.difference)
     return document
