@@ -33,6 +33,13 @@ _PAUSE_S: Final = 0.02
 _MADE_OF: Final = ("scripts/engine.sh", "runner/adapters/engine_address.py")
 
 
+def why_not() -> str:
+    """Why no engine can be started here; "" where one can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    return "" if shutil.which("dockerd") else "needs dockerd"
+
+
 def rows(study: Path, runs: Path) -> tuple[Row, ...]:
     """The study ran on an engine that was killed and started again in the middle, and was resumed."""
     began = time.monotonic()

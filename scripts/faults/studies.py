@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from runner import wiring
 from runner.core import layout
+from runner.core.errors import EnvironmentNotReady
 from runner.core.records import Record
 from runner.pipeline import concluding, executing
 from runner.pipeline.status import run_status
@@ -62,6 +63,8 @@ def run_study(address: str, study: Path, runs: Path, scenarios: Mapping[str, Sce
         world = wiring.make_world(injector)
         world = replace(world, places=replace(world.places, runs=runs))
         ran = executing.run_study(world, study)
+    if not ran.complete:
+        raise EnvironmentNotReady("the study was interrupted", document=str(ran.folder))
     summary = concluding.conclude(world.files, ran.folder)
     lines = (ran.folder / layout.RECORDS).read_bytes().splitlines()
     records = tuple(Record.from_bytes(line, layout.RECORDS) for line in lines)
