@@ -129,7 +129,10 @@ def test_a_wrong_configuration_is_refused_with_all_problems(tmp_path: Path) -> N
         {
             "event": "refused",
             "document": str(config),
-            "problems": ["mode must be one of: scripted, live, record, replay", "request_limit must be a positive integer"],
+            "problems": [
+                "mode must be one of: scripted, live, record, replay",
+                "request_limit must be a positive integer",
+            ],
         },
     )
     assert not (tmp_path / "gateway").exists()
