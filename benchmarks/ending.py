@@ -26,8 +26,10 @@ from runner import wiring
 from runner.cli.progress import Watch
 from runner.core.evidence import EXIT
 from runner.execute.pod import Pod
+from runner.execute.purse import Purse
 from runner.execute.schedule import remove_run
 from runner.pipeline import executing, locking
+from runner.pipeline.ordering import Orders
 
 LIMIT_MS = 500
 STUDY = Path(__file__).resolve().parent.parent / "corpora" / "faults" / "ending.toml"
@@ -67,7 +69,7 @@ def p95(values):
 
 def measure(world, engine, ready, count):
     api = docker.APIClient(base_url=engine.info().address, version="auto")
-    orders = executing.Orders(world, ready)
+    orders = Orders(world, ready, Purse(ready.study.caps))
     ways = {"by the supervisor": by_the_supervisor, "by the host": by_the_host}
     times = {name: [] for name in ways}
     attempts = itertools.count(1)

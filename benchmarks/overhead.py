@@ -28,8 +28,10 @@ from runner.cli.progress import Watch
 from runner.core import layout
 from runner.core.plan import make_plan
 from runner.execute.journal import Journal
+from runner.execute.purse import Purse
 from runner.execute.schedule import remove_run
 from runner.pipeline import executing, locking
+from runner.pipeline.ordering import Orders
 
 LIMIT = 1.25
 STUDY = Path(__file__).resolve().parent.parent / "corpora" / "smoke" / "study.toml"
@@ -46,7 +48,7 @@ class Bench:
     api: docker.APIClient
 
     def orders(self):
-        return executing.Orders(self.world, self.ready)
+        return Orders(self.world, self.ready, Purse(self.ready.study.caps))
 
 
 def tar_of(files):
