@@ -46,6 +46,11 @@ class Owner:
         }
 
 
+def pod_name(run: str, sequence: int, attempt: int) -> str:
+    """What the names of one attempt's containers begin with; no other attempt has the same."""
+    return f"pairbench-{run}-{sequence}-{attempt}"
+
+
 def volume_name(*parts: str) -> str:
     """A name that `parts` decide and that says nothing of them.
 

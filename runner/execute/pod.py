@@ -67,6 +67,10 @@ _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
 _GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES, "recording.jsonl": RECORDING}
 
 
+VOLUME_ROLES: Final = ("gateway-in", "trial-in", "pod", "secret")
+"""Of every volume that a pod may have; `volume_name` makes its name of the pod's and this."""
+
+
 @dataclass(frozen=True)
 class PodImages:
     """References of the images of one pod."""

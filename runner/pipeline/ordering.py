@@ -19,7 +19,7 @@ from runner.core.gateway import (
 )
 from runner.core.launch import GATEWAY_SOCKET
 from runner.core.masks import MASKS
-from runner.core.owner import volume_name
+from runner.core.owner import pod_name, volume_name
 from runner.core.spending import UNCAPPED_MICROUSD, spending_for
 from runner.execute.pod import PodImages, PodOrder
 from runner.execute.schedule import Standing
@@ -53,7 +53,7 @@ class Orders:
         return PodOrder(
             planned=planned,
             attempt=attempt,
-            prefix=f"pairbench-{run}-{planned.sequence}-{attempt}",
+            prefix=pod_name(run, planned.sequence, attempt),
             labels=self.world.owner.labels(run),
             images=self._images(arm),
             launch=launch_of(study, arm, occasion),

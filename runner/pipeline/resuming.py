@@ -13,8 +13,10 @@ from runner.core.cassette import read_cassette
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
 from runner.core.ledger import open_attempts, without_torn_end
 from runner.core.outcomes import CONSEQUENCES, Outcome
+from runner.core.owner import pod_name, volume_name
 from runner.core.tars import tree_of
 from runner.execute.journal import Journal
+from runner.execute.pod import VOLUME_ROLES
 from runner.execute.schedule import Standing, end_detail, remove_run
 from runner.pipeline import imaging
 from runner.pipeline.executing import Ran, execute
@@ -56,6 +58,7 @@ def resume_run(world: World, folder: Path) -> Ran:
         images = _images(world, engine, run)
         sweep(world, engine)
         remove_run(engine, run.lock.run)
+        _remove_half_made(engine, run)
         kept = _repair(world, run, whole, torn)
         journal = Journal(world.files, world.clock, folder / layout.LEDGER, run.ledger_head, len(run.ledger))
         if not run.ledger:
@@ -63,6 +66,20 @@ def resume_run(world: World, folder: Path) -> Ran:
         _close_open_attempts(world, run, journal)
         journal.run("run_resumed", kept, _engine_difference(engine, run))
         return execute(world, engine, _ready(world, run, images), folder, journal)
+
+
+def _remove_half_made(engine: Engine, run: Run) -> None:
+    """Volumes that an engine was making when it died are gone: it keeps them by their names, without their labels."""
+    name, sequences = run.lock.run, {planned.trial: planned.sequence for planned in run.plan.trials}
+    volumes = [volume_name(name, corpus, role) for corpus in run.study.corpora for role in ("workspace", "index")]
+    volumes += [f"{volume}-archive" for volume in volumes]
+    unfinished_trials = set(unfinished(run))
+    for line in run.ledger:
+        if line.kind == "attempt_started" and line.trial in unfinished_trials:
+            pod = pod_name(name, sequences[line.trial], line.attempt)
+            volumes += [volume_name(pod, role) for role in VOLUME_ROLES]
+    for volume in volumes:
+        engine.remove_volume(volume)
 
 
 def unfinished(run: Run) -> tuple[str, ...]:
