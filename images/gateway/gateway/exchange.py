@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 FORMAT = "pairbench/exchange"
 RECORDING_FORMAT = "pairbench/recording"
@@ -110,7 +110,7 @@ def unanswered(model_asked: str | None) -> Observation:
 class Pieces(Protocol):
     """A body in pieces. Whoever asks for one closes it, also when no piece was ever asked for."""
 
-    def __aiter__(self) -> Pieces:
+    def __aiter__(self) -> AsyncIterator[bytes]:
         """The pieces, once."""
 
     async def __anext__(self) -> bytes:
