@@ -93,7 +93,6 @@ class Record(Document):
     """What the client calls its version when it starts, each once, sorted; empty for one that doesn't say."""
     findings: tuple[Finding, ...]
 
-
     def without_bulk(self) -> Record:
         """The record without what no figure is made of: the answer's text, and the names of raw files."""
         attempts = tuple(attempt.model_copy(update={"evidence": {}}) for attempt in self.attempts)
