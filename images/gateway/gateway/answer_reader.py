@@ -15,8 +15,9 @@ from gateway.wires import MESSAGES_PATH, MODEL_PATHS
 
 # A body that isn't a stream, or one event of a stream, is kept until its end: no longer ones were ever seen.
 HELD_LIMIT_BYTES = 32 * 1024 * 1024
-# Only events that hold one of these are read; all others are text, and there are thousands of them.
-TELLING = (b"message_start", b"message_delta", b"message_stop", b'"usage"', b'"error"')
+# Only events that hold this are read, by API; all others are text, and there are thousands of them.
+TELLING_OF_MESSAGES = b"message_"
+TELLING_OF_RESPONSES = b'"usage"'
 RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -28,6 +29,7 @@ class AnswerReader:
         content_type, content_encoding = content
         self._asked = asked
         self._is_messages = request.path == MESSAGES_PATH
+        self._telling = TELLING_OF_MESSAGES if self._is_messages else TELLING_OF_RESPONSES
         self._is_model_request = request.method == "POST" and request.path in MODEL_PATHS
         self._hour = b'"1h"' in request.body
         self._failed = status >= 400
@@ -88,14 +90,17 @@ class AnswerReader:
 
     def _read_events(self) -> None:
         """Whole events are read and no longer held."""
-        end = max(self._held.rfind(b"\n\n") + 2, self._held.rfind(b"\r\n\r\n") + 4)
+        if self._held.endswith(b"\n\n"):
+            end = len(self._held)
+        else:
+            end = max(self._held.rfind(b"\n\n") + 2, self._held.rfind(b"\r\n\r\n") + 4)
         if end < 4:
             return
         whole = bytes(self._held[:end])
         del self._held[:end]
-        if any(mark in whole for mark in TELLING):
+        if self._telling in whole:
             for event in whole.replace(b"\r\n", b"\n").split(b"\n\n"):
-                if any(mark in event for mark in TELLING):
+                if self._telling in event:
                     self._read_event(event)
 
     def _read_event(self, event: bytes) -> None:

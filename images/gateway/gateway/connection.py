@@ -332,6 +332,11 @@ class Connection:
             self._writer.write(data)
 
     async def _drain(self) -> None:
+        transport = self._writer.transport
+        if not transport.is_closing() and transport.get_write_buffer_size() == 0:
+            # All of it is with the kernel: nothing to wait for, but whoever else waits has its turn.
+            await asyncio.sleep(0)
+            return
         try:
             await asyncio.wait_for(self._writer.drain(), self._limits.write_stall_seconds)
         except TimeoutError as error:
