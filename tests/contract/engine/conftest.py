@@ -41,6 +41,7 @@ class Bench:
     programs: dict[tuple[str, ...], Behaviour]
     containers: list[str] = field(default_factory=list)
     volumes: list[str] = field(default_factory=list)
+    networks: list[str] = field(default_factory=list)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -55,6 +56,12 @@ class Bench:
         self.engine.create_volume(name, self.labels, tmpfs)
         return name
 
+    def network(self, suffix: str) -> str:
+        name = self.name(suffix)
+        self.networks.append(name)
+        self.engine.create_network(name, self.labels)
+        return name
+
     def container(
         self,
         program: Program,
@@ -63,6 +70,7 @@ class Bench:
         mounts: tuple[Mount, ...] = (),
         tmpfs: tuple[Tmpfs, ...] = (),
         network_of: str | None = None,
+        network: str | None = None,
         user: str = "0:0",
         capabilities: tuple[str, ...] = (),
     ) -> str:
@@ -79,6 +87,7 @@ class Bench:
                 pids=32,
                 cpus=1,
                 network_of=network_of,
+                network=network,
                 entrypoint=entrypoint,
                 mounts=mounts,
                 tmpfs=tmpfs,
@@ -92,6 +101,8 @@ class Bench:
             self.engine.remove(container)
         for volume in self.volumes:
             self.engine.remove_volume(volume)
+        for network in self.networks:
+            self.engine.remove_network(network)
         left = [item for item in self.engine.owned() if item.labels.get(RUN) == self.run]
         if left:
             raise EngineError(f"the test left {left}")

@@ -463,6 +463,22 @@ def test_a_network_is_joined(bench: Bench) -> None:
     bench.engine.remove(trial)
 
 
+def test_a_network_of_ours_has_its_guests_and_goes_after_them(bench: Bench) -> None:
+    """The gateway's way out: the engine names it where a container is on it, lists it as ours, and keeps it in use."""
+    network = bench.network("way-out")
+    guest = bench.container(HOLDS, "guest", network=network)
+    assert bench.engine.start_until_ready(guest, 30_000)
+    assert bench.engine.inspect(guest).facts.network_mode == network
+    own = {(item.kind, item.identity): item.labels[RUN] for item in bench.engine.owned()}
+    assert own[("network", network)] == bench.run
+    with pytest.raises(EngineError):
+        bench.engine.remove_network(network)
+    bench.engine.remove(guest)
+    bench.engine.remove_network(network)
+    bench.engine.remove_network(network)
+    assert ("network", network) not in {(item.kind, item.identity) for item in bench.engine.owned()}
+
+
 def test_the_network_of_a_container_that_ended_cannot_be_joined(bench: Bench) -> None:
     """A trial whose sidecar died never starts."""
     sidecar = bench.container(ENDS, "sidecar")
