@@ -72,6 +72,7 @@ def relock(*, layers_only: bool) -> None:
 
 def _show(world: World, built: tuple[BuiltImage, ...], *, as_json: bool) -> None:
     if as_json:
+        model = imaging.model_folder(world, built)
         listing = {
             "images": [
                 {
@@ -85,7 +86,7 @@ def _show(world: World, built: tuple[BuiltImage, ...], *, as_json: bool) -> None
                 }
                 for image in built
             ],
-            "model_dir": str(imaging.model_folder(world, built)),
+            "model_dir": None if model is None else str(model),
         }
         json.dump(listing, sys.stdout, indent=2)
         sys.stdout.write("\n")

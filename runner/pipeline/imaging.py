@@ -85,15 +85,11 @@ def _present(engine: Engine, reference: str) -> ImageFacts:
     return facts
 
 
-def model_folder(world: World, built: Sequence[BuiltImage]) -> Path:
-    """A folder of the cache that holds the embedding model of the trial image, for whoever embeds on this host.
-
-    Raises:
-        EnvironmentNotReady: none of `built` has a layer called `model`.
-    """
+def model_folder(world: World, built: Sequence[BuiltImage]) -> Path | None:
+    """A folder of the cache that holds the embedding model, for whoever embeds here; None if no image has one."""
     layer = next((layer for image in built for layer in image.layers if layer.name == "model"), None)
     if layer is None:
-        raise EnvironmentNotReady("no image with an embedding model was built", hint="build the trial image")
+        return None
     place = world.places.cache / "model" / layer.diff_id.removeprefix("sha256:")
     wanted = {f"opt/model/{name}": place / name for name in ("model.onnx", "tokenizer.json")}
     if any(world.files.read(path) is None for path in wanted.values()):
