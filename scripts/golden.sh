@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# What pytest puts on the path, so that a script can use the programs of the images.
+export PYTHONPATH=.:images/gateway:images/trial:images/qdrant
 for script in tests/golden/*/make.py; do
     printf '%s\n' "$script" >&2
     .venv/bin/python "$script"
