@@ -53,9 +53,9 @@ _BUILD = (
     "/opt/pairbench/sidecar/main.py",
     "build",
     "--points",
-    "/work/points.jsonl",
+    "/batch/points.jsonl",
     "--out",
-    "/work/index.tar",
+    "/batch/index.tar",
 )
 
 
@@ -115,7 +115,7 @@ class Indexer:
         return [known[key] for key in keys]
 
     def _embedded(self, texts: Sequence[str]) -> list[bytes]:
-        command = (*_EMBED, "run", "--texts", "/work/texts.jsonl", "--vectors", "/work/vectors.jsonl")
+        command = (*_EMBED, "run", "--texts", "/batch/texts.jsonl", "--vectors", "/batch/vectors.jsonl")
         made = self._run(
             "embed", str(self.trial), command, {"texts.jsonl": canonical_lines({"text": text} for text in texts)}
         )
@@ -140,7 +140,7 @@ class Indexer:
         )
 
     def _run(self, role: str, image: str, command: tuple[str, ...], files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The files that `command` left in `/work`, and its standard output as `stdout`."""
+        """The files that `command` left in `/batch`, and its standard output as `stdout`."""
         volume = f"{self.prefix}-{role}"
         self.engine.create_volume(volume, {**self.labels, ROLE: role})
         spec = ContainerSpec(
@@ -152,14 +152,14 @@ class Indexer:
             memory_bytes=_MEMORY_BYTES,
             pids=256,
             cpus=2,
-            mounts=(Mount(volume, "/work", read_only=False),),
+            mounts=(Mount(volume, "/batch", read_only=False),),
             tmpfs=(Tmpfs("/tmp", 64 * _MIB, 0, 0, "1777"), Tmpfs("/qdrant/storage", 512 * _MIB, 0, 0, "0700")),  # noqa: S108
         )
         container = ""
         try:
             container = self.engine.create(spec)
             if files:
-                self.engine.put_tar(container, "/work", tar_of({name: TreeFile(data) for name, data in files.items()}))
+                self.engine.put_tar(container, "/batch", tar_of({name: TreeFile(data) for name, data in files.items()}))
             self.engine.start(container)
             code = self.engine.wait(container, _PATIENCE_MS)
             stdout = self.engine.output(container, _OUTPUT_BYTES)
@@ -168,7 +168,7 @@ class Indexer:
                 raise EngineError(f"{' '.join(command)} ended with {code}: {end}", document=f"image {image}")
             found = {
                 entry.name.partition("/")[2]: entry.data
-                for entry in self.engine.read_tree(container, "/work", _OUTPUT_BYTES)
+                for entry in self.engine.read_tree(container, "/batch", _OUTPUT_BYTES)
                 if entry.data is not None
             }
         finally:

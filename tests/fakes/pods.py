@@ -96,8 +96,8 @@ def embed(box: Box) -> int:
     if (box.spec.entrypoint or ())[-1] == "identity":
         box.say(b'{"model": "fake", "tokenizer": "fake"}\n')
         return 0
-    texts = [json.loads(line)["text"] for line in box.read("/work/texts.jsonl").splitlines()]
-    box.write("/work/vectors.jsonl", lines(*({"vector": vector_text(text)} for text in texts)))
+    texts = [json.loads(line)["text"] for line in box.read("/batch/texts.jsonl").splitlines()]
+    box.write("/batch/vectors.jsonl", lines(*({"vector": vector_text(text)} for text in texts)))
     return 0
 
 
@@ -108,8 +108,8 @@ def vector_text(text: str) -> str:
 
 def build(box: Box) -> int:
     """The sidecar's `build`: an archive that holds the points."""
-    points = box.read("/work/points.jsonl")
-    box.write("/work/index.tar", b"index of " + points)
+    points = box.read("/batch/points.jsonl")
+    box.write("/batch/index.tar", b"index of " + points)
     digest = hashlib.sha256(points).hexdigest()
     box.say(b"building\n")
     box.say(lines({"points": len(points.splitlines()) - 1, "logical_digest": f"sha256:{digest}"}))

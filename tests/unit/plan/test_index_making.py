@@ -158,7 +158,7 @@ def odd_vectors(text: bytes) -> Behaviour:
     def run(box: Box) -> int:
         if (box.spec.entrypoint or ())[-1] == "identity":
             return pods.embed(box)
-        box.write("/work/vectors.jsonl", text)
+        box.write("/batch/vectors.jsonl", text)
         return 0
 
     return run
@@ -167,7 +167,7 @@ def odd_vectors(text: bytes) -> Behaviour:
 def says(report: bytes, archive: bytes | None = b"index") -> Behaviour:
     def run(box: Box) -> int:
         if archive is not None:
-            box.write("/work/index.tar", archive)
+            box.write("/batch/index.tar", archive)
         box.say(report)
         return 0
 
