@@ -34,7 +34,7 @@ from runner.core.lock import ArmPin, EnginePin, HarnessPin, Lock
 from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL, LIST_PRICES
 from runner.core.resolved import ResolvedArm, ResolvedStudy, ResolvedTask
-from runner.core.study import ClaudeCodeClient, Limits, ModelChoice, Schedule
+from runner.core.study import ClaudeCodeClient, Limits, Schedule, ScriptedModel
 from runner.pipeline.concluding import conclude, verify_run
 from tests.fakes.attempts import MODEL, exchange, good_control, init, lines, model_usage, result, usage
 
@@ -55,7 +55,7 @@ def study_of(trials):
         control="off",
         client=ClaudeCodeClient(kind="claude-code", model=MODEL),
         client_instructions="",
-        model=ModelChoice(mode="scripted", policy="plain-agent"),
+        model=ScriptedModel(mode="scripted", policy="plain-agent"),
         limits=Limits(),
         schedule=Schedule(),
         arms=tuple(
