@@ -7,16 +7,17 @@ rule here is a new splitter name.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from runner.core.canonical import canonical_lines, digest_of, sha256_digest
+from runner.core.canonical import Digest, canonical_line, canonical_lines, digest_of, sha256_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from runner.core.canonical import Digest
+    from runner.core.canonical import Json
 
 _TITLE_LIMIT = 160
 # The bracket or colon after the name tells a definition from prose that begins with "class".
@@ -26,6 +27,10 @@ _FENCE = re.compile(rb"[ ]{0,3}(```|~~~)")
 
 # What it costs to begin a passage at a line, in quarters of the target size: a top-level definition or heading is free.
 _TOP, _INNER, _AFTER_BLANK, _ANYWHERE = 0, 1, 2, 5
+
+
+LIVE: Final = "live"
+"""The status of a passage of which nothing else is declared."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,33 @@ class Passage:
     end: int
     title: str
     text: str
+    workspace: str = ""
+    """Whose it is; "" is everybody's."""
+    status: str = LIVE
+    known_from_s: int | None = None
+    """Seconds since the epoch from which on it is known; None: always was."""
+    expires_s: int | None = None
+    """Seconds since the epoch from which on it is valid no more; None: it stays valid."""
+
+    def value(self) -> dict[str, Json]:
+        """The passage as it stands in files; a boundary that it hasn't got has no key."""
+        found: dict[str, Json] = {
+            "id": self.id,
+            "source": self.source,
+            "start": self.start,
+            "end": self.end,
+            "title": self.title,
+            "text": self.text,
+        }
+        if self.workspace:
+            found["workspace"] = self.workspace
+        if self.status != LIVE:
+            found["status"] = self.status
+        if self.known_from_s is not None:
+            found["known_from_s"] = self.known_from_s
+        if self.expires_s is not None:
+            found["expires_s"] = self.expires_s
+        return found
 
 
 @dataclass(frozen=True)
@@ -74,7 +106,7 @@ class _Line:
 
 def tree_digest(files: Mapping[str, bytes]) -> Digest:
     """The digest over the canonical JSON of every file's `[path, size_bytes, sha256]`, sorted by the path's UTF-8."""
-    return digest_of([[path, len(files[path]), sha256_digest(files[path])] for path in _in_order(files)])
+    return digest_of([[path, len(files[path]), sha256_digest(files[path])] for path in in_order(files)])
 
 
 def split(files: Mapping[str, bytes], splitter: Splitter = LINES_1) -> tuple[Passage, ...]:
@@ -84,8 +116,8 @@ def split(files: Mapping[str, bytes], splitter: Splitter = LINES_1) -> tuple[Pas
     between characters), don't overlap, hold every line that isn't blank, and are at most `splitter.max_bytes` long.
     """
     found: list[Passage] = []
-    for path in _in_order(files):
-        if not _is_text(files[path]):
+    for path in in_order(files):
+        if not is_text(files[path]):
             continue
         for group in _groups(_lines(path, files[path], splitter.max_bytes), splitter):
             text = b"".join(line.data for line in group).decode("utf-8")
@@ -97,29 +129,29 @@ def split(files: Mapping[str, bytes], splitter: Splitter = LINES_1) -> tuple[Pas
 def skipped(files: Mapping[str, bytes], passages: Iterable[Passage]) -> tuple[str, ...]:
     """The paths of `files` that no passage comes from, in order."""
     sources = {passage.source for passage in passages}
-    return tuple(path for path in _in_order(files) if path not in sources)
+    return tuple(path for path in in_order(files) if path not in sources)
 
 
 def passages_jsonl(passages: Iterable[Passage]) -> bytes:
     """The passages as canonical NDJSON, one a line."""
-    return canonical_lines(
-        {
-            "id": passage.id,
-            "source": passage.source,
-            "start": passage.start,
-            "end": passage.end,
-            "title": passage.title,
-            "text": passage.text,
-        }
-        for passage in passages
-    )
+    return canonical_lines(passage.value() for passage in passages)
 
 
-def _in_order(files: Mapping[str, bytes]) -> list[str]:
+def passages_digest(passages: Iterable[Passage]) -> Digest:
+    """The digest of `passages_jsonl`, without its bytes being in memory at once."""
+    found = hashlib.sha256()
+    for passage in passages:
+        found.update(canonical_line(passage.value()))
+    return Digest(f"sha256:{found.hexdigest()}")
+
+
+def in_order(files: Iterable[str]) -> list[str]:
+    """Paths in the order of their UTF-8."""
     return sorted(files, key=lambda path: path.encode("utf-8"))
 
 
-def _is_text(data: bytes) -> bool:
+def is_text(data: bytes) -> bool:
+    """Whether passages can be made of a file: UTF-8 without NUL."""
     if b"\0" in data:
         return False
     try:
@@ -241,7 +273,7 @@ def _title(path: str, group: Sequence[_Line]) -> str:
     head = group[0]
     if head.opens and not path.endswith((".py", ".pyi")):
         names = [name for _, name in head.context] + [head.opens]
-        return _one_line(f"{path}: {' > '.join(names)}")
+        return one_line(f"{path}: {' > '.join(names)}")
     indent = len(head.data) - len(head.data.lstrip(b" \t"))
     is_python = path.endswith((".py", ".pyi"))
     names = [name for depth, name in head.context if not is_python or depth < indent]
@@ -251,10 +283,11 @@ def _title(path: str, group: Sequence[_Line]) -> str:
         if line.opens or not line.data.lstrip(b" \t").startswith((b"#", b"@")):
             break
     joined = ".".join(names) if is_python else " > ".join(names)
-    return _one_line(f"{path}: {joined}" if joined else path)
+    return one_line(f"{path}: {joined}" if joined else path)
 
 
-def _one_line(title: str) -> str:
+def one_line(title: str) -> str:
+    """`title` without line ends and control characters, cut to the length of a title."""
     # Control characters of ASCII and the line ends of Unicode would break a list of titles.
     flat = re.sub("[\x00-\x1f\x7f\x85\u2028\u2029]+", " ", title)
     return flat if len(flat) <= _TITLE_LIMIT else flat[: _TITLE_LIMIT - 1] + "…"

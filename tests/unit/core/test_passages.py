@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.passages import LINES_1, Passage, Splitter, passages_jsonl, skipped, split, tree_digest
+from runner.core.canonical import sha256_digest
+from runner.core.passages import (
+    LINES_1,
+    Passage,
+    Splitter,
+    passages_digest,
+    passages_jsonl,
+    skipped,
+    split,
+    tree_digest,
+)
 
 PYTHON = b'''"""What it is for."""
 import re
@@ -214,3 +224,20 @@ def test_any_text_is_held_line_by_line_in_bounded_passages_that_do_not_overlap(
         assert len(passage.title.splitlines()) == 1
         position = passage.end
     assert data[position:].strip() == b""
+
+
+def test_a_boundary_that_is_not_declared_is_not_written() -> None:
+    """So a corpus without boundaries has the same passages, and the same lock, as before there were any."""
+    plain = Passage(1, "a.md", 0, 1, "a.md", "x")
+    bounded = Passage(2, "a.md", 1, 2, "a.md", "y", "harbour", "expired", 0, -1)
+    assert passages_jsonl([plain, bounded]) == (
+        b'{"end":1,"id":1,"source":"a.md","start":0,"text":"x","title":"a.md"}\n'
+        b'{"end":2,"expires_s":-1,"id":2,"known_from_s":0,"source":"a.md","start":1,"status":"expired",'
+        b'"text":"y","title":"a.md","workspace":"harbour"}\n'
+    )
+
+
+def test_the_digest_of_passages_is_that_of_their_file() -> None:
+    """It is made line by line."""
+    passages = split({"a.md": MARKDOWN, "b.py": PYTHON}, SMALL)
+    assert passages_digest(passages) == sha256_digest(passages_jsonl(passages))
