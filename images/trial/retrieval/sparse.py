@@ -1,9 +1,9 @@
 """Give the texts of a corpus their sparse vectors, outside of a trial, by the rule that trials read their queries by.
 
-`sparse.py identity` prints one JSON object that names everything the vectors depend on but the texts (all of them, since
-a weight depends on the mean length). `sparse.py run --texts TEXTS --vectors VECTORS` reads `{"text": …}` lines twice and
-writes as many `{"indices": […], "values": […]}` lines. Progress, and terms that share a number, go to standard error;
-`--report REPORT` writes a JSON object of counts and of those terms.
+`sparse.py identity` prints one JSON object that names all that the vectors depend on but the texts; they depend on all
+of these, since a weight depends on the mean length. `sparse.py run --texts TEXTS --vectors VECTORS` reads lines of
+`{"text": …}` twice and writes as many lines of `{"indices": […], "values": […]}`. Progress, and terms that share a
+number, go to standard error; `--report REPORT` writes a JSON object of counts and of those terms.
 """
 
 from __future__ import annotations
