@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 from gateway.provider_errors import RefusedError
 
 # Tuples: what a client sends in their place may not be hashable.
-ROLES = ("user", "assistant")
+# A system message within a conversation is a beta that Claude Code 2.1.332 uses with models that know it.
+ROLES = ("user", "assistant", "system")
 # Whoever writes parts of an accepted body again may nest them deeper; Python gives up at about 1000.
 MAXIMUM_DEPTH = 400
 # A small value takes twenty times its bytes of memory. A conversation has some hundreds, 32 MB have room for millions.
@@ -170,7 +171,7 @@ def _messages(messages: object) -> tuple[tuple[str, tuple[dict[str, Any], ...]],
     for index, message in enumerate(messages):
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ROLES:
-            bad(f"messages.{index}.role: Input should be 'user' or 'assistant'")
+            bad(f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'")
         parsed.append((str(role), _blocks(message.get("content"), f"messages.{index}.content")))
     if parsed[0][0] != "user":
         bad("messages: first message must use the user role")
@@ -181,6 +182,10 @@ def _messages(messages: object) -> tuple[tuple[str, tuple[dict[str, Any], ...]],
 def _check_results(messages: list[tuple[str, tuple[dict[str, Any], ...]]]) -> None:
     asked: set[str] = set()
     for index, (role, blocks) in enumerate(messages):
+        if role == "system":
+            if any(block["type"] != "text" for block in blocks):
+                bad(f"messages.{index}: a system message holds texts alone")
+            continue
         kind, key = ("tool_result", "tool_use_id") if role == "user" else ("tool_use", "id")
         values = [block.get(key) for block in blocks if block["type"] == kind]
         named = {value for value in values if isinstance(value, str)}

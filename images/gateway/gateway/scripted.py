@@ -151,7 +151,12 @@ class ScriptedUpstream:
             limit_bytes=sum(map(len, pieces)),
             streamed=True,
             respond=respond,
-            observe=lambda progress: as_far_as(progress, whole, final=len(pieces) - wire.events_after_usage),
+            observe=lambda progress: as_far_as(
+                progress,
+                whole,
+                final=len(pieces) - wire.events_after_usage,
+                at_first=wire.usage_at_first(reply.usage),
+            ),
             error_event=wire.error_event(interruption.error_type, interruption.message) if interruption else b"",
         )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gateway import responses_reply
+from gateway.exchange import UsageUnavailable
 from gateway.messages_request import parse_request
 from gateway.provider_errors import LIMIT_STATUS, error_body, error_type, refusal_answer
 from gateway.reply import event, event_stream, message_document
@@ -28,7 +29,7 @@ MODEL_PATHS = (MESSAGES_PATH, RESPONSES_PATH)
 class Wire:
     """A model request as it was read, and how it is answered.
 
-    With the last event but `events_after_usage` a stream has said everything.
+    A stream has said `usage_at_first` with its first event, and everything with the last but `events_after_usage`.
     """
 
     conversation: MessagesRequest
@@ -39,6 +40,7 @@ class Wire:
     error_event: Callable[[str, str], bytes]
     error_body: Callable[[str, str, str], bytes]
     events_after_usage: int
+    usage_at_first: Callable[[Usage], Usage | UsageUnavailable]
 
 
 def wire_of(request: Request) -> Wire:
@@ -58,6 +60,7 @@ def wire_of(request: Request) -> Wire:
             error_event=responses_reply.failed_event,
             error_body=responses_reply.error_body,
             events_after_usage=0,
+            usage_at_first=lambda _: UsageUnavailable("cut before any usage"),
         )
     return Wire(
         conversation=parse_request(request.body, counting=False),
@@ -68,6 +71,7 @@ def wire_of(request: Request) -> Wire:
         error_event=lambda kind, message: event("error", error={"type": kind, "message": message}),
         error_body=error_body,
         events_after_usage=1,
+        usage_at_first=lambda usage: replace(usage, output_tokens=UsageUnavailable("cut before the final usage")),
     )
 
 

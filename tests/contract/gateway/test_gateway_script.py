@@ -105,6 +105,14 @@ def only(gateway: RunningGateway) -> dict[str, Any]:
 
 
 STREAM = ASK | {"stream": True}
+BEGUN = {
+    "input_tokens": 13,
+    "output_tokens": {"unavailable": "cut before the final usage"},
+    "cache_read_input_tokens": 0,
+    "cache_write_5m_input_tokens": 0,
+    "cache_write_1h_input_tokens": 0,
+}
+"""The usage of an answer to `STREAM` that was cut when it had begun."""
 TEXT_EVENTS = [
     "message_start",
     "content_block_start",
@@ -252,7 +260,9 @@ def test_a_stream_is_cut_after_an_event(
     assert line["response_bytes"] == len(got.body)
     assert line["model_resolved"] == (MODEL if whole_events else None)
     final = whole_events >= 6
-    assert ("unavailable" in line["usage"], line["stop_reason"]) == (not final, "end_turn" if final else None)
+    whole = BEGUN | {"output_tokens": 8}
+    assert line["usage"] == (whole if final else BEGUN if whole_events else {"unavailable": "cut before any usage"})
+    assert line["stop_reason"] == ("end_turn" if final else None)
 
 
 def test_a_stream_is_cut_within_an_event(start: Callable[..., RunningGateway]) -> None:
@@ -263,7 +273,7 @@ def test_a_stream_is_cut_within_an_event(start: Callable[..., RunningGateway]) -
     line = only(gateway)
     assert (line["response_bytes"], line["cut"]) == (700, True)
     assert gateway.lines("bodies.jsonl")[0]["response"] == got.body.decode()
-    assert line["usage"] == {"unavailable": "the answer broke off before its final usage"}
+    assert line["usage"] == BEGUN
 
 
 def test_over_a_unix_socket_a_reset_is_an_early_end(start: Callable[..., RunningGateway]) -> None:
@@ -283,7 +293,7 @@ def test_a_whole_answer_is_cut(start: Callable[..., RunningGateway], place: str,
     assert (got.status, got.end, len(got.body)) == (200, end, bytes_sent)
     line = only(gateway)
     assert (line["cut"], line["response_bytes"], line["streamed"]) == (True, bytes_sent, False)
-    assert line["usage"] == {"unavailable": "the answer broke off before its final usage"}
+    assert line["usage"] == {"unavailable": "cut before any usage"}
 
 
 @pytest.mark.parametrize("by", ["reset", "close"])
@@ -319,7 +329,8 @@ def test_a_stall_lasts_until_the_client_goes(start: Callable[..., RunningGateway
     lines = stalled_lines(gateway)
     begun = not place.startswith("before")
     assert (lines[1]["status"], lines[1]["cut"], lines[1]["refused"]) == (200 if begun else None, True, None)
-    assert "unavailable" in lines[1]["usage"]
+    reason = "cut before any usage" if begun else "no answer was made"
+    assert lines[1]["usage"] == (BEGUN if "3" in place else {"unavailable": reason})
     assert lines[2]["cut"] is False
 
 
@@ -379,7 +390,7 @@ def test_a_stream_may_end_with_an_error(start: Callable[..., RunningGateway]) ->
     gateway.end()
     first, second, third = gateway.exchanges()
     assert (first["cut"], first["status"], first["stop_reason"]) == (True, 200, None)
-    assert first["usage"] == second["usage"] == {"unavailable": "the answer broke off before its final usage"}
+    assert first["usage"] == second["usage"] == BEGUN
     assert (third["cut"], third["streamed"], third["usage"]["output_tokens"]) == (False, False, 17)
 
 

@@ -45,7 +45,11 @@ class View:
         offered = () if request.tool_choice == "none" else request.tools
         first = [block["text"][:RESULT_CHARACTERS] for block in request.messages[0][1] if block["type"] == "text"]
         human = [text for text in (without_reminders(block) for block in first) if text]
-        directory = DIRECTORY.search("\n".join(first)[:RESULT_CHARACTERS])
+        # Models that know system messages within a conversation are told of their surroundings in one.
+        told = [
+            block["text"][:RESULT_CHARACTERS] for role, said in request.messages if role == "system" for block in said
+        ]
+        directory = DIRECTORY.search("\n".join((*first, *told))[:RESULT_CHARACTERS])
         return cls(
             question=human[-1][:QUESTION_CHARACTERS] if human else "",
             directory=directory.group(1).rstrip("/") if directory else "",

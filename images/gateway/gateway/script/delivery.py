@@ -11,10 +11,13 @@ from gateway.exchange import Answer, BrokenOffError, Observation, UsageUnavailab
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from gateway.exchange import Usage
     from gateway.script.rules import Interruption, Respond
 
 # Asks that what was given so far leaves at once: the headers too, which otherwise wait for the first piece.
 NOTHING = b""
+# Of an answer that broke off the evidence says the same here as where a provider's is read.
+NO_USAGE = UsageUnavailable("cut before any usage")
 
 
 @dataclass
@@ -53,20 +56,21 @@ class Planned:
         )
 
 
-def as_far_as(progress: Progress, whole: Observation, *, final: int) -> Observation:
-    """What an answer says of itself as far as it came; with its piece number `final` everything is said."""
+def as_far_as(
+    progress: Progress, whole: Observation, *, final: int, at_first: Usage | UsageUnavailable = NO_USAGE
+) -> Observation:
+    """What an answer says of itself as far as it came: `at_first` with its first piece, all with number `final`."""
     if not progress.broken_off:
         return whole
     if progress.pieces >= final:
         return replace(whole, broken_off=True)
+    usage = at_first if progress.pieces else NO_USAGE
     return Observation(
         model_asked=whole.model_asked,
         model_resolved=whole.model_resolved if progress.pieces else None,
         stop_reason=None,
         streamed=whole.streamed,
-        usage=whole.usage
-        if isinstance(whole.usage, UsageUnavailable)
-        else UsageUnavailable("the answer broke off before its final usage"),
+        usage=whole.usage if isinstance(whole.usage, UsageUnavailable) else usage,
         broken_off=True,
     )
 

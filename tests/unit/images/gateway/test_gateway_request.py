@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.messages_request import model_asked, parse_request
+from gateway.policy.view import View
 from gateway.provider_errors import RefusedError, refusal_answer
 
 GOOD: dict[str, Any] = {
@@ -37,8 +38,21 @@ def test_plain_text_stands_as_one_block() -> None:
         ({"max_tokens": True}, "max_tokens: Input should be a positive integer"),
         ({"stream": "yes"}, "stream: Input should be a valid boolean"),
         ({"messages": []}, "messages: at least one message is required"),
-        ({"messages": ["hello"]}, "messages.0.role: Input should be 'user' or 'assistant'"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "messages.0.role: Input should be 'user' or 'assistant'"),
+        ({"messages": ["hello"]}, "messages.0.role: Input should be 'user', 'assistant' or 'system'"),
+        (
+            {"messages": [{"role": "tool", "content": "x"}]},
+            "messages.0.role: Input should be 'user', 'assistant' or 'system'",
+        ),
+        ({"messages": [{"role": "system", "content": "x"}]}, "messages: first message must use the user role"),
+        (
+            {
+                "messages": [
+                    GOOD["messages"][0],
+                    {"role": "system", "content": [{"type": "tool_use", "name": "a", "input": {}}]},
+                ]
+            },
+            "messages.1: a system message holds texts alone",
+        ),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "messages: first message must use the user role"),
         ({"messages": [{"role": "user", "content": 3}]}, "messages.0.content: Input should be a valid list"),
         ({"messages": [{"role": "user", "content": [{}]}]}, "messages.0.content.0.type: Field required"),
@@ -153,3 +167,13 @@ def test_bodies_out_of_proportion_are_refused(inside: bytes, *, taken: bool) -> 
     with pytest.raises(RefusedError) as caught:
         parse_request(sent, counting=False)
     assert (caught.value.status, caught.value.refused) == (400, "bad_request")
+
+
+def test_a_system_message_may_stand_within_a_conversation() -> None:
+    """It is text, wherever it stands behind the first message; a call and its result are neighbours all the same."""
+    told = {"role": "system", "content": [{"type": "text", "text": "Primary working directory: /elsewhere"}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "found"}]}
+    request = parse_request(body(messages=[GOOD["messages"][0], told, USE, result, told]), counting=False)
+    assert [role for role, _ in request.messages] == ["user", "system", "assistant", "user", "system"]
+    assert View.of(request).directory == "/elsewhere"
+    assert [step.result for step in View.of(request).steps] == ["found"]
