@@ -85,9 +85,12 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     Raises:
         EvidenceError: the ledger can't be read.
     """
+    problems = [*_links(files, folder)]
+    if any(problem.document == layout.LEDGER for problem in problems):
+        return Verification(0, tuple(problems), _same_code(files, folder, harness))
     ledger, _ = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
     ledgered = {name: digest for line in ledger for name, digest in line.files.items()}
-    problems = [*_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered)]
+    problems += [*_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered)]
     if problems:
         return Verification(len(ledgered), tuple(problems), _same_code(files, folder, harness))
     try:
@@ -113,6 +116,13 @@ def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
     except EvidenceError:
         return True
     return lock.harness.source_sha256 == harness.source_sha256
+
+
+def _links(files: Files, folder: Path) -> Iterator[Problem]:
+    """Documents that aren't in the folder but somewhere else: their bytes may be others tomorrow."""
+    for name in (layout.LEDGER, layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT):
+        if files.read(folder / name) is not None and not files.is_regular(folder / name):
+            yield Problem("it is a link, and no regular file", name)
 
 
 def _file_problems(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterator[Problem]:

@@ -24,13 +24,14 @@ from runner.core.statistics.exact import decimals, whole
 from runner.core.statistics.power import detectable
 from runner.core.statistics.simultaneous import widenings
 from runner.core.summary import Contrast, Estimate, Range, Simultaneous
-from runner.summarize.pairs import NO_BLOCK, MeasuredPairs, task_medians
+from runner.summarize.pairs import MeasuredPairs, task_medians
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from runner.core.statistics.bootstrap import Bootstrap, IntervalOrReason
     from runner.core.statistics.intervals import Ends
+    from runner.summarize.measures import Measure
 
 _ONE: Final = Decimal(1)
 
@@ -64,7 +65,7 @@ def make_contrasts(
     together: list[Simultaneous] = []
     for item in measured:
         if not item.pairs:
-            single += [_nothing(item, arms[0], arm) for arm in arms[1:]]
+            single += [_nothing(item, arms[0], arm, item.none) for arm in arms[1:]]
             continue
         for contrast, simultaneous in _contrasts(item, arms, bootstrap, next(resampled)):
             single.append(contrast)
@@ -96,7 +97,9 @@ def _contrasts(
         differences = [bootstrap.difference_deviations(resampled, number, item.measure.scale) for number in numbers]
     tasks = len(item.by_task())
     ratio_intervals = _intervals(ratios, bootstrap, tasks, ratio_interval)
-    difference_intervals = _intervals(differences, bootstrap, tasks, difference_interval)
+    difference_intervals = [
+        _possible(found, item.measure) for found in _intervals(differences, bootstrap, tasks, difference_interval)
+    ]
     levels = 0 if isinstance(resampled, Unavailable) else resampled.levels
     return [
         (
@@ -133,6 +136,19 @@ def _intervals(
         ends, widening = bootstrap.ends(item, tasks), next(wider)
         found.append(_Found(interval(item.estimate, ends, _ONE), interval(item.estimate, ends, widening)))
     return found
+
+
+def _possible(found: _Found, measure: Measure) -> _Found:
+    """`found` without differences that no two shares have: those beyond 1 are never the true one."""
+    if measure.kind == "amount":
+        return found
+    return _Found(_within(found.interval, measure.scale), _within(found.simultaneous, measure.scale))
+
+
+def _within(interval: IntervalOrReason, most: int) -> IntervalOrReason:
+    if isinstance(interval, Interval):
+        return Interval(max(-most, interval.low), min(most, interval.high))
+    return interval
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,7 @@ def _contrast(
     )
 
 
-def _nothing(item: MeasuredPairs, control: str, arm: str, reason: str = NO_BLOCK) -> Contrast:
+def _nothing(item: MeasuredPairs, control: str, arm: str, reason: str) -> Contrast:
     missing = Unavailable(reason)
     nothing, neither = Estimate(value=missing, low=missing, high=missing), Range(low=missing, high=missing)
     return Contrast(

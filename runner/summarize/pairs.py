@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from runner.summarize.trials import Block, Trial
 
 NO_BLOCK: Final = "no block has this measure in every arm"
+_NONE_COMPLETE: Final = "no block is complete"
+_NONE_ENDED: Final = "in no block did every arm complete or fail"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class MeasuredPairs:
     measure: Measure
     pairs: tuple[Pair, ...]
     excluded: tuple[Exclusion, ...]
+    none: str = NO_BLOCK
+    """Why there is no figure, where there is no pair."""
 
     def by_task(self) -> dict[str, list[Pair]]:
         """The pairs of each task that has any, tasks in the order of their names."""
@@ -87,7 +91,19 @@ def measured_pairs(measure: Measure, blocks: tuple[Block, ...], treatment: Treat
         else:
             pairs.append(Pair(block, values))
     excluded = tuple(Exclusion(reason=reason, blocks=count) for reason, count in sorted(reasons.items()))
-    return MeasuredPairs(measure, tuple(pairs), excluded)
+    return MeasuredPairs(measure, tuple(pairs), excluded, NO_BLOCK if pairs else _none(blocks, treatment))
+
+
+def _none(blocks: tuple[Block, ...], treatment: Treatment) -> str:
+    """Why no block has a measure: whatever isn't measured at all is no matter of this measure."""
+    counted = treatment == "failures_counted"
+    if any(all(_stands(trial, counted=counted) for trial in block.trials.values()) for block in blocks):
+        return NO_BLOCK
+    return _NONE_ENDED if counted else _NONE_COMPLETE
+
+
+def _stands(trial: Trial, *, counted: bool) -> bool:
+    return trial.consequence.in_pairs or (counted and trial.consequence.failure)
 
 
 def all_measured(blocks: tuple[Block, ...], treatment: Treatment) -> tuple[MeasuredPairs, ...]:
@@ -99,7 +115,7 @@ def _value(measure: Measure, trial: Trial, treatment: Treatment) -> Value | Unav
     consequence = trial.consequence
     reading: Reading = trial.readings[measure.name]
     if not consequence.in_pairs:
-        if not (treatment == "failures_counted" and consequence.failure):
+        if not _stands(trial, counted=treatment == "failures_counted"):
             return Unavailable(f"ended {trial.record.outcome}")
         reading = counted_as_failure(measure, reading)
     match reading.value:

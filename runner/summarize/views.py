@@ -18,7 +18,7 @@ from runner.core.summary import (
     View,
 )
 from runner.summarize.contrasts import make_contrasts
-from runner.summarize.pairs import NO_BLOCK, MeasuredPairs, task_medians
+from runner.summarize.pairs import MeasuredPairs, task_medians
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +64,9 @@ def _totals(item: MeasuredPairs, arms: tuple[str, ...]) -> TotalsRow:
         arms=tuple(
             ArmTotal(
                 arm=arm,
-                total=Measured(item.total(arm)) if item.pairs else Unavailable(NO_BLOCK),
-                out_of=Measured(item.out_of(arm)) if item.pairs else Unavailable(NO_BLOCK),
-                mean_scaled=scaled_ratio(item.total(arm), item.out_of(arm), item.measure.scale, NO_BLOCK),
+                total=Measured(item.total(arm)) if item.pairs else Unavailable(item.none),
+                out_of=Measured(item.out_of(arm)) if item.pairs else Unavailable(item.none),
+                mean_scaled=scaled_ratio(item.total(arm), item.out_of(arm), item.measure.scale, item.none),
             )
             for arm in arms
         ),
@@ -88,7 +88,7 @@ def _medians(item: MeasuredPairs, arms: tuple[str, ...]) -> list[MedianRow]:
 def _medians_of_medians(item: MeasuredPairs, arms: tuple[str, ...]) -> MedianOfMedians:
     def median(arm: str) -> Quantity:
         medians = task_medians(item, arm)
-        return Measured(rounded_quotient(doubled_median(medians), 2)) if medians else Unavailable(NO_BLOCK)
+        return Measured(rounded_quotient(doubled_median(medians), 2)) if medians else Unavailable(item.none)
 
     return MedianOfMedians(
         measure=item.measure.name,
@@ -101,13 +101,13 @@ def _distribution(item: MeasuredPairs, arms: tuple[str, ...]) -> DistributionRow
     return DistributionRow(
         measure=item.measure.name,
         n_blocks=len(item.pairs),
-        arms=tuple(_arm_distribution(arm, item.scaled(arm)) for arm in arms),
+        arms=tuple(_arm_distribution(arm, item.scaled(arm), item.none) for arm in arms),
     )
 
 
-def _arm_distribution(arm: str, scaled: list[int]) -> ArmDistribution:
+def _arm_distribution(arm: str, scaled: list[int], none: str) -> ArmDistribution:
     def known(value: int) -> Quantity:
-        return Measured(value) if scaled else Unavailable(NO_BLOCK)
+        return Measured(value) if scaled else Unavailable(none)
 
     quartiles = scaled_quartiles(scaled or [0])
     return ArmDistribution(

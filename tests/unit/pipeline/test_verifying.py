@@ -130,6 +130,19 @@ def test_a_link_in_place_of_evidence_is_named(outside: Surroundings, folder: Pat
     ]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["ledger.jsonl", "records.jsonl", "scores.jsonl", "summary.json", "summary.json.sha256", "report.html"],
+)
+def test_a_link_in_place_of_a_document_is_named(outside: Surroundings, folder: Path, name: str) -> None:
+    """Even when it leads to the same bytes: what it leads to may be other bytes tomorrow."""
+    outside.files.held[folder.parent / "elsewhere"] = outside.files.held.pop(folder / name)
+    outside.files.links[folder / name] = "../elsewhere"
+    assert [str(problem) for problem in verified(outside, folder).differences] == [
+        f"{name}: it is a link, and no regular file"
+    ]
+
+
 def test_all_that_is_wrong_is_named_at_once(outside: Surroundings, folder: Path) -> None:
     """Damage to an input doesn't hide damage to evidence."""
     for name in ("inputs/study.json", "lock.json", "trials/first.r1.off/attempt-1/exit.json"):
