@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from runner.clients.report import short
 from runner.core.documents import Document, validated
 from runner.core.errors import EvidenceError
-from runner.core.events import Corrupt, json_objects, plain_text
+from runner.core.events import Corrupt, json_lines, plain_text
 from runner.core.evidence import (
     ENGINE,
     EXCHANGES,
@@ -108,12 +108,12 @@ def _first(error: EvidenceError, *, place: bool = True) -> str:
 def _exchanges(data: bytes) -> ExchangeLog:
     found: dict[int, Exchange] = {}
     damage: list[Damage] = []
-    for line, item in json_objects(data):
+    for line, written, item in json_lines(data):
         if isinstance(item, Corrupt):
             damage.append(Damage(line, item.reason))
             continue
         try:
-            exchange = Exchange.from_json(item, f"{EXCHANGES} line {line}")
+            exchange = Exchange.from_json(item, f"{EXCHANGES} line {line}", written)
         except EvidenceError as error:
             damage.append(Damage(line, _first(error, place=False)))
             continue
@@ -132,12 +132,12 @@ def _sidecar(data: bytes) -> SidecarLog:
     """Requests of the log; a line of another event, such as `ready`, says nothing of a trial."""
     requests: list[SidecarRequest] = []
     damage: list[Damage] = []
-    for line, item in json_objects(data):
+    for line, written, item in json_lines(data):
         if isinstance(item, Corrupt):
             damage.append(Damage(line, item.reason))
         elif item.get("event") == "request":
             try:
-                requests.append(validated(SidecarRequest, item, f"{SIDECAR} line {line}", EvidenceError))
+                requests.append(validated(SidecarRequest, item, f"{SIDECAR} line {line}", EvidenceError, written))
             except EvidenceError as error:
                 damage.append(Damage(line, _first(error, place=False)))
     return SidecarLog(tuple(requests), tuple(damage))

@@ -9,8 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NewType, TypeAlias
+from typing import TYPE_CHECKING, Final, NewType, TypeAlias
 
+import orjson
 import rfc8785
 
 from runner.core.errors import EvidenceError
@@ -25,6 +26,15 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # RFC 8785 section 3.2.2.3 takes numbers as IEEE 754 doubles: integers beyond this lose digits in other readers.
 MAX_SAFE_INTEGER = 2**53 - 1
+
+_SORTED: Final = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_AS_IT_IS: Final = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+# UTF-8 of a character beyond the BMP: RFC 8785 sorts keys by UTF-16, where those stand before U+E000 to U+FFFF.
+_BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4]")
+# orjson reads an integer beyond 64 bits as a double.
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+# A character of the ASCII digits' row, colon included, written as an escape.
+_ESCAPED_COLON: Final = b"\\u003"
 
 
 def sha256_digest(data: bytes) -> Digest:
@@ -51,9 +61,31 @@ def canonical_bytes(value: Json) -> bytes:
     """
     try:
         _refuse_inexact(value, "")
-        return rfc8785.dumps(value)
+        return _written(value)
     except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
         raise EvidenceError(f"it has no canonical form: {error}") from error
+
+
+def exact_bytes(value: Json) -> bytes:
+    """The RFC 8785 bytes of `value`, which holds no float: what is made of a document's model can't.
+
+    Raises:
+        EvidenceError: as `canonical_bytes` does.
+    """
+    try:
+        data = orjson.dumps(value, option=_SORTED)
+    except TypeError:
+        # It may have no canonical form, or only be nested more deeply than orjson goes.
+        return canonical_bytes(value)
+    return data if data.isascii() or not _BEYOND_BMP.search(data) else canonical_bytes(value)
+
+
+def _written(value: Json) -> bytes:
+    try:
+        data = orjson.dumps(value, option=_SORTED | _AS_IT_IS)
+    except TypeError:
+        return rfc8785.dumps(value)
+    return data if data.isascii() or not _BEYOND_BMP.search(data) else rfc8785.dumps(value)
 
 
 def digest_of(value: Json) -> Digest:
@@ -78,6 +110,28 @@ def parse_json(data: bytes, document: str) -> Json:
         EvidenceError: it isn't UTF-8 JSON, or it names a key twice.
     """
     try:
+        value: Json = orjson.loads(data)
+        if _is_exact(data, value):
+            return value
+    except (orjson.JSONDecodeError, TypeError):
+        # The other reader knows more numbers, and says what is wrong.
+        pass
+    return _read_slowly(data, document)
+
+
+def _is_exact(data: bytes, value: Json) -> bool:
+    """Whether `value` holds all that `data` says: no key stands twice, and no integer became a double.
+
+    Every key has one colon. Written again, the value has as many as before, unless a key, or a value that one replaced,
+    was lost, or one was written as an escape.
+    """
+    if _ESCAPED_COLON in data or _LONG_NUMBER.search(data):
+        return False
+    return data.count(b":") == orjson.dumps(value).count(b":")
+
+
+def _read_slowly(data: bytes, document: str) -> Json:
+    try:
         value: Json = json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"not JSON: {error}", document=document) from error
@@ -90,11 +144,20 @@ def parse_lines(data: bytes, document: str) -> Iterator[Json]:
     Raises:
         EvidenceError: a line isn't JSON, or the last one has no end.
     """
-    lines = data.split(b"\n")
-    if lines[-1]:
-        raise EvidenceError("the last line is torn", document=document)
-    for number, line in enumerate(lines[:-1], 1):
+    for number, line in enumerate(whole_lines(data, document), 1):
         yield parse_json(line, f"{document} line {number}")
+
+
+def whole_lines(data: bytes, document: str) -> Iterator[bytes]:
+    """The lines of `data`, without their ends.
+
+    Raises:
+        EvidenceError: the last one has no end.
+    """
+    lines = data.split(b"\n")
+    if lines.pop():
+        raise EvidenceError("the last line is torn", document=document)
+    yield from lines
 
 
 def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -11,10 +11,10 @@ from runner.core.canonical import (
     MAX_SAFE_INTEGER,
     Digest,
     canonical_bytes,
-    canonical_line,
+    exact_bytes,
     parse_json,
-    parse_lines,
     sha256_digest,
+    whole_lines,
 )
 from runner.core.errors import EvidenceError, PairbenchError, Problem
 from runner.core.quantities import Measured, Quantity, Unavailable, parse_quantity, quantity_json
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 def _quantity(value: object) -> Quantity:
     if isinstance(value, Measured):
+        if not isinstance(value.value, int):
+            raise ValueError("not an integer")  # noqa: TRY004 - what pydantic takes for a wrong value
         # A figure that no document can hold is as good as none: it is beyond anything that was measured.
         fits = abs(value.value) <= MAX_SAFE_INTEGER
         return value if fits else Unavailable("beyond 2**53 - 1, the largest figure that a document holds")
@@ -73,6 +75,8 @@ class Document(Part):
 
     FORMAT: ClassVar[str]
     VERSION: ClassVar[int] = 1
+    EXACT: ClassVar[bool] = False
+    """Its fields leave no room for a float, so that none is looked for when it is written."""
 
     format: str = ""
     version: int = 0
@@ -86,19 +90,20 @@ class Document(Part):
 
     def to_bytes(self) -> bytes:
         """The document's canonical bytes, ending in a newline."""
-        return canonical_bytes(self.json_value()) + b"\n"
+        write = exact_bytes if self.EXACT else canonical_bytes
+        return write(self.json_value()) + b"\n"
 
     def to_line(self) -> bytes:
         """The document as one line of NDJSON."""
-        return canonical_line(self.json_value())
+        return self.to_bytes()
 
     def digest(self) -> Digest:
         """The digest of `to_bytes`."""
         return sha256_digest(self.to_bytes())
 
     @classmethod
-    def from_json(cls, value: Json, document: str) -> Self:
-        """The document that `value` holds.
+    def from_json(cls, value: Json, document: str, written: bytes | None = None) -> Self:
+        """The document that `value` holds, whose JSON is `written` where that is at hand.
 
         Raises:
             EvidenceError: another format or version, an unknown or missing key, a wrong type; all of them at once.
@@ -116,29 +121,37 @@ class Document(Part):
                 key="version",
                 hint="read it with the version of pairbench that wrote it",
             )
-        return validated(cls, value, document, EvidenceError)
+        return validated(cls, value, document, EvidenceError, written)
 
     @classmethod
     def from_bytes(cls, data: bytes, document: str) -> Self:
         """The document that `data` holds; raises `EvidenceError` as `from_json` does."""
-        return cls.from_json(parse_json(data, document), document)
+        return cls.from_json(parse_json(data, document), document, data)
 
     @classmethod
     def from_lines(cls, data: bytes, document: str) -> Iterator[Self]:
         """The documents of an NDJSON file; raises `EvidenceError` as `from_json` does."""
-        for number, value in enumerate(parse_lines(data, document), 1):
-            yield cls.from_json(value, f"{document} line {number}")
+        for number, line in enumerate(whole_lines(data, document), 1):
+            yield cls.from_bytes(line, f"{document} line {number}")
 
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def validated(model: type[M], value: object, document: str, error: type[PairbenchError]) -> M:
-    """`value` as a `model`.
+def validated(
+    model: type[M], value: object, document: str, error: type[PairbenchError], written: bytes | None = None
+) -> M:
+    """`value`, whose JSON is `written` where that is at hand, as a `model`.
 
     Raises:
         PairbenchError: of the class `error`, with one problem for each key that is wrong.
     """
+    if written is not None:
+        try:
+            return model.model_validate_json(written)
+        except ValidationError:
+            # What is wrong is told of the value, whichever way it was written.
+            pass
     try:
         return model.model_validate_json(_as_json(value))
     except ValidationError as invalid:

@@ -160,23 +160,34 @@ def json_objects(stream: bytes) -> Iterator[tuple[int, Mapping[str, Json] | Corr
 
     A line that holds a list of objects gives each of them: clients that print their whole stream at once do so.
     """
+    for number, _, item in json_lines(stream):
+        yield number, item
+
+
+def json_lines(stream: bytes) -> Iterator[tuple[int, bytes | None, Mapping[str, Json] | Corrupt]]:
+    """As `json_objects`, and between number and object the line, where it holds that object and nothing else."""
     lines = stream.split(b"\n")
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        if not line or line.isspace():
             continue
-        torn = number == len(lines)
         try:
             value = parse_json(line, "line")
         except EvidenceError as error:
+            torn = number == len(lines)
             reason = "the stream ends within it" if torn else plain_text(error.problems[0].message)
-            yield number, Corrupt(number, reason)
+            yield number, None, Corrupt(number, reason)
+            continue
+        if isinstance(value, dict):
+            yield number, line, value
             continue
         for item in value if isinstance(value, list) else [value]:
-            yield number, item if isinstance(item, dict) else Corrupt(number, "not a JSON object")
+            yield number, None, item if isinstance(item, dict) else Corrupt(number, "not a JSON object")
 
 
 def plain_text(text: str) -> str:
     """`text` with every lone surrogate replaced, so that it can be encoded."""
+    if text.isascii():
+        return text
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 

@@ -25,6 +25,7 @@ class LedgerLine(Document):
     """One entry of the journal."""
 
     FORMAT: ClassVar[str] = "pairbench/ledger"
+    EXACT: ClassVar[bool] = True
 
     seq: int
     """From 1."""

@@ -30,6 +30,7 @@ class Plan(Document):
     """The schedule of a study; blocks stand one after the other, all arms of a block back to back."""
 
     FORMAT: ClassVar[str] = "pairbench/plan"
+    EXACT: ClassVar[bool] = True
 
     study: str
     seed: str

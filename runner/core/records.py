@@ -60,6 +60,7 @@ class Record(Document):
     """One planned trial: where it stands in the plan, how it ended, and what was observed in its last attempt."""
 
     FORMAT: ClassVar[str] = "pairbench/record"
+    EXACT: ClassVar[bool] = True
 
     trial: str
     block: str
@@ -103,6 +104,7 @@ class Score(Document):
     """What labels and prices say of one record; labels never enter a trial."""
 
     FORMAT: ClassVar[str] = "pairbench/score"
+    EXACT: ClassVar[bool] = True
 
     trial: str
     cost_microusd: QuantityField

@@ -456,7 +456,7 @@ class ToolTotal(Part):
 
 
 class Spend(Part):
-    """What all attempts of an arm used, failed and repeated ones too: a lower bound where attempts are unmeasured."""
+    """What all attempts of an arm used, failed and repeated ones too: a lower bound where something isn't known."""
 
     arm: str
     trials: int
@@ -464,11 +464,16 @@ class Spend(Part):
     repeated: int
     """Attempts beyond the first of a trial."""
     tokens: int
-    """All classes, over the attempts whose tokens are measured."""
+    """All classes, as far as they are known: of an answer that was cut, the input."""
     cost_microusd: int
-    """List price, over the attempts that have one."""
+    """Their list price, where there is one."""
+    memory_tokens: int
+    memory_cost_microusd: int
+    """Of the memory's own requests; part of the above."""
     attempts_without_tokens: int
+    """Attempts of which some tokens aren't known."""
     attempts_without_cost: int
+    """Attempts of which some tokens aren't known, or have no price."""
 
 
 class Check(Part):
@@ -495,6 +500,7 @@ class Summary(Document):
     """What a run found, for people and for programs."""
 
     FORMAT: ClassVar[str] = "pairbench/summary"
+    EXACT: ClassVar[bool] = True
 
     study: StudyIdentity
     evidence: Evidence

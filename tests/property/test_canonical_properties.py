@@ -6,10 +6,11 @@ import contextlib
 import json
 from typing import Any
 
-from hypothesis import given
+import rfc8785
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.core.canonical import canonical_bytes, canonical_lines, digest_of, parse_json, parse_lines
+from runner.core.canonical import canonical_bytes, canonical_lines, digest_of, exact_bytes, parse_json, parse_lines
 from runner.core.errors import EvidenceError
 from runner.core.tars import TreeFile, tar_of, tree_of
 
@@ -39,6 +40,93 @@ def test_a_value_reads_back(value: Any) -> None:
     data = canonical_bytes(value)
     assert parse_json(data, "x") == value
     assert json.loads(data) == value
+
+
+@given(VALUES)
+@example({"\ufb33": 1, "\U0001f600": 2})
+@example({"a": "\x7f\x1f\x00\b\f\u2028/\\"})
+def test_bytes_are_those_of_the_rules_own_writer(value: Any) -> None:
+    """However they are made, fast or slow."""
+    assert canonical_bytes(value) == rfc8785.dumps(value)
+    assert exact_bytes(value) == rfc8785.dumps(value)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([0, -0.0, 2**53, 2**63, -(2**63) - 1, 2**64, 10**19, 10**400])
+    | st.floats()
+    | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def by_the_standard_library(data: bytes) -> str:
+    """What `json` makes of `data`, types of numbers included, or that it refuses; a key that stands twice is refused."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError
+        return dict(pairs)
+
+    try:
+        return repr(json.loads(data.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse))
+    except (ValueError, RecursionError):
+        return "refused"
+
+
+def by_us(data: bytes) -> str:
+    """What our reader makes of `data`, or that it refuses."""
+    try:
+        return repr(parse_json(data, "x"))
+    except EvidenceError:
+        return "refused"
+
+
+@given(ANYTHING, st.booleans(), st.sampled_from([None, 1, "\t"]))
+def test_a_text_means_what_it_means_to_the_standard_library(value: Any, escaped: Any, indent: Any) -> None:
+    """Integers of any size, halves of surrogate pairs, NaN, and whatever stands between."""
+    data = json.dumps(value, ensure_ascii=escaped, indent=indent).encode("utf-8", "surrogatepass")
+    assert by_us(data) == by_the_standard_library(data)
+
+
+PIECES = (
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '"a"',
+        '"b"',
+        '"a":1',
+        '"a:"',
+        '"\\u003a"',
+        '"\\u0061":2',
+        '"a":{"b":3}',
+        "1",
+        "-0",
+    ),
+    *("18446744073709551616", "1e400", "1E5", " ", "\n", "NaN", "null", '"\\ud800"', '"\\":"', "\ufeff"),
+)
+TOKENS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
+
+
+@given(TOKENS | TOKENS.map("{{{}}}".format) | TOKENS.map("[{}]".format))
+@example('{"a":1,"a":2}')
+@example('{"a":1,"\\u0061":2}')
+@example('{"x":{"a":":"},"x":{"\\u003a":1}}')
+@example('{"\\u003a":1,"a":2,"a":3}')
+@example("[" * 260 + "]" * 260)
+def test_what_is_no_json_is_refused_as_by_the_standard_library(text: str) -> None:
+    """And a key that stands twice is, which others let pass."""
+    assert by_us(text.encode()) == by_the_standard_library(text.encode())
 
 
 @given(VALUES, VALUES)
