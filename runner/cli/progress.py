@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from runner.core.errors import visible
 from runner.core.outcomes import Outcome
+from runner.core.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -17,8 +17,9 @@ from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
 from runner.core.canonical import canonical_line
-from runner.core.errors import EvidenceError, ExitCode, visible
+from runner.core.errors import EvidenceError, ExitCode
 from runner.core.outcomes import Outcome
+from runner.core.visible import visible
 from runner.pipeline import concluding, executing, locking, resuming
 from runner.pipeline.folder import find_run
 from runner.pipeline.status import RunStatus, run_status

@@ -9,6 +9,8 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from runner.core.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -37,14 +39,6 @@ class Problem:
         place = ": ".join(part for part in (self.document, self.key) if part)
         text = f"{place}: {self.message}" if place else self.message
         return visible(f"{text} ({self.hint})" if self.hint else text)
-
-
-def visible(text: str) -> str:
-    r"""`text` on one line, with every character that a terminal would act on spelled out: `\x1b`, `\n`, `\u202e`.
-
-    What is shown to a person may come from a study, a model, or a damaged file.
-    """
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 class PairbenchError(Exception):
