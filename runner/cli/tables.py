@@ -133,7 +133,8 @@ def _print_confounders(texts: PageTexts, console: Console) -> None:
         for item in texts.summary.findings:
             _row(findings, item.kind, item.example, f"{item.count:,}")
         console.print(findings)
-    spend = _table("All attempts, at list price", ["Arm"], ["Trials", "Attempts", "Repeated", "Tokens", "Cost"])
+    columns = ["Trials", "Attempts", "Repeated", "Tokens", "Cost", "Memory's"]
+    spend = _table("All attempts, at list price", ["Arm"], columns)
     for spent in texts.spend_lines():
         _row(spend, *spent)
     console.print(spend)

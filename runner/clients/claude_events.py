@@ -203,7 +203,7 @@ def _model_report(model: str, item: Mapping[str, Json]) -> ModelReport:
     basis = optional_text(item, "costBasis")
     if basis not in _PRICED:
         guess = Unavailable(f"the client guessed the price of {model} (cost basis {basis!r})")
-        return ModelReport(usage, guess, guessed=True)
+        return ModelReport(usage, guess, guessed=True, guess_microusd=microusd(item.get("costUSD"), "costUSD"))
     return ModelReport(usage, microusd(item.get("costUSD"), "costUSD"))
 
 

@@ -191,7 +191,9 @@ def _usage_findings(last: Result) -> Iterable[Finding]:
             detail = reason.reason if isinstance(reason, Unavailable) else ""
             yield finding(FindingKind.USAGE_MISSING, f"{report.usage.model}: {', '.join(missing)}: {detail}")
         elif report.guessed and isinstance(report.cost_microusd, Unavailable):
-            yield finding(FindingKind.COST_GUESSED, f"{report.usage.model}: {report.cost_microusd.reason}")
+            guess = report.guess_microusd
+            amount = f"{guess.value} micro-dollars" if isinstance(guess, Measured) else guess.reason
+            yield finding(FindingKind.COST_GUESSED, f"{report.cost_microusd.reason}: {amount}")
 
 
 def _start(ready: ClientReady) -> str:

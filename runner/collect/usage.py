@@ -10,10 +10,10 @@ from runner.core.evidence import Exchange, NoUsage, TokenCounts
 from runner.core.findings import FindingKind
 from runner.core.prices import without_date
 from runner.core.quantities import Measured, Quantity, Unavailable, total
-from runner.core.usage import TOKEN_CLASSES, ModelUsage, class_total
+from runner.core.usage import INPUT_CLASSES, PROMPT_BANDS, TOKEN_CLASSES, ModelUsage, class_total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from runner.collect.documents import ExchangeLog
     from runner.core.records import Finding
@@ -25,19 +25,22 @@ _STANDARD: Final = frozenset({"", "standard", "default", "auto", "not_available"
 
 
 def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsage, ...]:
-    """What the requests of `owner` used, by the name of the model that answered.
+    """What the requests of `owner` used, by the name of the model that answered and all that bears on the price.
 
-    Every exchange that may have to be paid counts, answered or cut. What a damaged or absent line held can't be known:
-    it stands as unavailable usage of an unknown model of the client's, so that no total looks complete.
+    Every exchange that may have to be paid counts, answered or cut; those whose usage isn't whole stand apart, so that
+    what is known of the others stays known. What a damaged or absent line held can't be known: it stands as unavailable
+    usage of an unknown model of the client's, so that no total looks complete.
     """
     if isinstance(log, Unavailable):
         return (_nothing_known(0, log),) if owner == "client" else ()
-    by_model: dict[tuple[str, tuple[str, ...]], list[Exchange]] = {}
+    alike: dict[tuple[str, tuple[str, ...], int, bool], list[Exchange]] = {}
     for exchange in log.exchanges:
         if exchange.owner == owner and exchange.reached_model():
             model = exchange.model_resolved or exchange.model_asked or UNKNOWN_MODEL
-            by_model.setdefault((model, rate_of(exchange)), []).append(exchange)
-    found = [_folded(model, rate, by_model[model, rate]) for model, rate in sorted(by_model)]
+            band = sum(_prompt_tokens(exchange) > bound for bound in PROMPT_BANDS)
+            key = (model, rate_of(exchange), band, not _is_whole(exchange.usage))
+            alike.setdefault(key, []).append(exchange)
+    found = [_folded(key[0], key[1], alike[key]) for key in sorted(alike)]
     lost = len(log.damage) + len(log.absent())
     if lost and owner == "client":
         found.append(_nothing_known(lost, Unavailable(f"lost from exchanges.jsonl: {counted(lost, 'exchange')}")))
@@ -165,8 +168,12 @@ def _pairs(
     if not by_model:
         return [("", observed, reported)]
     return [
-        (f"{usage.model}: ", (usage,), tuple(said for said in reported if said.model == usage.model))
-        for usage in observed
+        (
+            f"{model}: ",
+            tuple(seen for seen in observed if seen.model == model),
+            tuple(said for said in reported if said.model == model),
+        )
+        for model in dict.fromkeys(usage.model for usage in observed)
     ]
 
 
@@ -185,7 +192,23 @@ def _folded(model: str, rate: tuple[str, ...], exchanges: Sequence[Exchange]) ->
         rate=rate,
         server_tools=_server_tools(exchanges),
         thinking_tokens=_thinking(exchanges),
+        shortest_prompt_tokens=_of_prompts(exchanges, min),
+        longest_prompt_tokens=_of_prompts(exchanges, max),
     )
+
+
+def _of_prompts(exchanges: Sequence[Exchange], chosen: Callable[[list[int]], int]) -> Quantity:
+    for exchange in exchanges:
+        whole = total([_tokens(exchange, name) for name in INPUT_CLASSES])
+        if isinstance(whole, Unavailable):
+            return whole
+    return Measured(chosen([_prompt_tokens(exchange) for exchange in exchanges]))
+
+
+def _prompt_tokens(exchange: Exchange) -> int:
+    """As far as they are known."""
+    counts = [_tokens(exchange, name) for name in INPUT_CLASSES]
+    return sum(count.value for count in counts if isinstance(count, Measured))
 
 
 def _tokens(exchange: Exchange, name: str) -> Quantity:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from runner.core.canonical import parse_json
 from runner.core.errors import EvidenceError
@@ -95,6 +95,9 @@ class ModelFallback:
     fallback: str
 
 
+_NO_GUESS: Final = Unavailable("the client guessed nothing")
+
+
 @dataclass(frozen=True)
 class ModelReport:
     """What the client says that one model used."""
@@ -103,6 +106,8 @@ class ModelReport:
     cost_microusd: Quantity
     guessed: bool = False
     """The client priced it without knowing its price; `cost_microusd` is unavailable then."""
+    guess_microusd: Quantity = _NO_GUESS
+    """What the client says all the same."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import enum
 
 
 class FindingKind(enum.StrEnum):
-    """The kinds of `Finding.kind` that collection gives."""
+    """The kinds of `Finding.kind`; those about costs need prices, which only a summary has."""
 
     ANSWER_UNOBSERVED = "answer_unobserved"
     """No model said to the client what it gives as its answer."""
@@ -18,8 +18,10 @@ class FindingKind(enum.StrEnum):
     """Lines of the client's event stream aren't events."""
     CORRUPT_LOG = "corrupt_log"
     """Lines of the gateway's or the sidecar's log are damaged."""
+    COST_DISAGREES = "cost_disagrees"
+    """The cost that the client reports isn't what the price table gives for what the gateway observed."""
     COST_GUESSED = "cost_guessed"
-    """The client priced a model that it doesn't know."""
+    """The client priced a model that it doesn't know, or that the price table doesn't have."""
     CUT_STREAM = "cut_stream"
     """The client went away before an answer of the model had ended."""
     CUT_STREAM_COUNTED = "cut_stream_counted"

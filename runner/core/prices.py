@@ -1,12 +1,13 @@
 """What tokens cost at list price: a dated table, and exact arithmetic in micro-dollars.
 
-A table holds standard rates, and what multiplies them where an answer says so: a region, a speed. A model whose rate is
-known to change with length is priced only below a stated bound.
+A table holds standard rates, and what multiplies them where an answer says so: a region, a speed, a service tier. A
+model whose rate changes with the length of a prompt is priced beyond that length only where the table says how.
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -15,10 +16,10 @@ from runner.core.documents import Document, Part
 from runner.core.outcomes import Outcome
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import rounded_quotient
-from runner.core.usage import TOKEN_CLASSES, ModelUsage
+from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, ModelUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from runner.core.canonical import Digest
 
@@ -26,12 +27,13 @@ FIXTURE_MODEL: Final = "scripted-policy (fixture)"
 """What a deterministic policy that plays the model is called, everywhere a model is named."""
 
 PRICE_RULE: Final = (
-    "Tokens times micro-dollars per million tokens, summed exactly over classes and models of one trial or attempt, "
-    "then rounded once to whole micro-dollars, half to even."
+    "Tokens times micro-dollars per million tokens, times what surcharges say, summed exactly over classes and models "
+    "of one trial or attempt, then rounded once to whole micro-dollars, half to even."
 )
 
-_INPUT_SIDE: Final = frozenset(TOKEN_CLASSES) - {"output_tokens"}
 _RELEASE_DATE = re.compile(r"-\d{8}$")
+_PERMILLE: Final = 1000
+_PER_TOKENS: Final = 1_000_000
 
 
 class ListPrice(Part):
@@ -43,6 +45,8 @@ class ListPrice(Part):
     cache_read_input_tokens: int
     cache_write_5m_input_tokens: int
     cache_write_1h_input_tokens: int
+    source: str = ""
+    """Where it comes from; "" for the table's own source."""
 
     def microusd_per_million(self, token_class: str) -> int:
         """The price of `token_class`, one of `TOKEN_CLASSES`."""
@@ -55,13 +59,18 @@ def without_date(model: str) -> str:
 
 
 class LengthLimit(Part):
-    """A model whose rate rises with length: it is priced only while a trial's input side stays below the bound."""
+    """A model whose rate is another one for a request with a long prompt."""
 
     model: str
     below_input_tokens: int
+    """Requests whose prompt, all input classes together, is shorter have the standard rate."""
     reason: str
+    """Why a usage that holds longer prompts may have no price."""
     at_most_permille: int = 1000
     """How many times the rate can be beyond the bound at most, in thousandths: for caps alone, never for a price."""
+    input_permille: int = 0
+    """What multiplies the input's rates of a longer prompt, in thousandths; 0: nobody knows, so it has no price."""
+    output_permille: int = 0
 
 
 class Surcharge(Part):
@@ -124,18 +133,30 @@ class PriceFile(Part):
         )
 
 
-def _dollars(model: str, *cents_of_cent: int) -> ListPrice:
+def _dollars(model: str, *cents_of_cent: int, source: str = "") -> ListPrice:
     """A price from ten-thousandths of a dollar per million tokens, in the order of `TOKEN_CLASSES`."""
     classes = dict(zip(TOKEN_CLASSES, (value * 100 for value in cents_of_cent), strict=True))
-    return ListPrice(model=model, **classes)
+    return ListPrice(model=model, source=source, **classes)
 
 
-# Derived by single-counter runs of Claude Code 2.1.332 on 2026-11-29: a response that reports one token class only
-# shows what the client charges for that class. Order: input, output, cache read, cache write 5 m, cache write 1 h.
+_CLAUDE_SOURCE: Final = "single-counter runs of Claude Code 2.1.332 on 2026-11-29"
+_OPENAI_SOURCE: Final = "developers.openai.com/api/docs/models/{}, an undated copy read on 2026-11-29"
+_OPENAI_MODELS: Final = ("gpt-6-luna", "gpt-6-sol", "gpt-6.1-sol", "gpt-6.2-sol")
+
+
+def _openai(model: str, *cents_of_cent: int) -> ListPrice:
+    return _dollars(model, *cents_of_cent, source=_OPENAI_SOURCE.format(model))
+
+
+# Claude: derived by single-counter runs of Claude Code 2.1.332 on 2026-11-29: a response that reports one token class
+# only shows what the client charges for that class. OpenAI: the provider's pages of the models; what Codex 0.163.0
+# offers and of which no such page was at hand (gpt-6-astra, gpt-5.6-sol, ...) has no price here. OpenAI's one kind of
+# cache write (30 minutes) stands where the evidence counts it, as a write for five minutes; one for 12 hours costs
+# twice that. Order: input, output, cache read, cache write 5 m, cache write 1 h.
 LIST_PRICES: Final = PriceTable(
     currency="USD",
     dated="2026-11-29",
-    source="derived by single-counter runs of Claude Code 2.1.332",
+    source=f"{_CLAUDE_SOURCE}; OpenAI's pages of its models, undated copies read on 2026-11-29",
     rule=PRICE_RULE,
     prices=(
         _dollars("claude-fable-5-2", 80_000, 400_000, 2_000, 100_000, 160_000),
@@ -145,20 +166,42 @@ LIST_PRICES: Final = PriceTable(
         _dollars("claude-opus-5-5", 40_000, 200_000, 2_000, 50_000, 80_000),
         _dollars("claude-sonnet-4-5", 30_000, 150_000, 3_000, 37_500, 60_000),
         _dollars("claude-sonnet-5-5", 20_000, 100_000, 1_000, 25_000, 40_000),
+        _openai("gpt-6-luna", 1_000, 5_000, 100, 1_250, 2_500),
+        _openai("gpt-6-sol", 20_000, 100_000, 2_000, 25_000, 50_000),
+        _openai("gpt-6.1-sol", 20_000, 100_000, 1_000, 25_000, 50_000),
+        _openai("gpt-6.2-sol", 20_000, 100_000, 1_000, 25_000, 50_000),
     ),
     length_limits=(
+        # platform.claude.com/docs/en/models/haiku-5-5/overview, read on 2026-11-29: each class costs five times as much
+        # in prompts over 100,000 tokens. Claude Code was seen to charge 0.50 dollars per million at 400,000.
         LengthLimit(
             model="claude-haiku-5-5",
-            # A higher rate was seen at 400,000 input tokens; where it begins isn't known: a cautious quarter of that.
-            below_input_tokens=100_000,
-            reason="a higher rate for long contexts exists, and where it begins is not known",
-            # 0.50 dollars per million were charged there, five times the standard rate.
+            below_input_tokens=100_001,
+            reason="some of its prompts are longer than 100,000 tokens, where the rate is five times as high",
             at_most_permille=5000,
+            input_permille=5000,
+            output_permille=5000,
+        ),
+        # The pages of the models: beyond 272K input tokens twice the rates of input and cache, 1.5 times the output's.
+        *(
+            LengthLimit(
+                model=model,
+                below_input_tokens=272_001,
+                reason="some of its prompts are longer than 272,000 tokens, where the rate is another one",
+                at_most_permille=2000,
+                input_permille=2000,
+                output_permille=1500,
+            )
+            for model in _OPENAI_MODELS
         ),
     ),
     surcharges=(
         Surcharge(detail="inference_geo", value="us", permille=1100),
         Surcharge(detail="speed", value="fast", permille=2000, models=("claude-fable-5-2", "claude-opus-5-5")),
+        # The same mode under the name that requests give it and the one that answers do.
+        Surcharge(detail="service_tier", value="fast", permille=2000, models=_OPENAI_MODELS),
+        Surcharge(detail="service_tier", value="priority", permille=2000, models=_OPENAI_MODELS),
+        Surcharge(detail="service_tier", value="flex", permille=500, models=_OPENAI_MODELS),
     ),
     # Fetching a page costs its tokens and nothing else.
     server_tools={"web_fetch_requests": 0, "web_search_requests": 10_000},
@@ -176,14 +219,36 @@ def list_cost_microusd(usages: Iterable[ModelUsage], table: PriceTable, price_mo
     What a scripted policy used is priced as `price_model`, the model that was asked for: a fixture has no price of
     its own. A model that the table doesn't have, or a token class that wasn't reported, makes the whole unavailable.
     """
-    exact = 0
+    exact = Fraction(0)
     for usage in usages:
-        name = price_model if usage.model == FIXTURE_MODEL else usage.model
-        part = _exact_cost(usage, table, name)
+        part = _exact_cost(usage, table, price_model, TOKEN_CLASSES)
         if isinstance(part, Unavailable):
             return part
-        exact += part.value
-    return Measured(rounded_quotient(exact, 1_000_000))
+        exact += part
+    return Measured(_rounded(exact))
+
+
+def known_cost_microusd(usages: Iterable[ModelUsage], table: PriceTable, price_model: str) -> int:
+    """What `usages` cost at least: the classes that are known, of models that have a price; rounded once."""
+    parts = []
+    for usage in usages:
+        known = tuple(name for name in TOKEN_CLASSES if isinstance(usage.tokens(name), Measured))
+        parts.append(_exact_cost(usage, table, price_model, known))
+    return _rounded(sum((part for part in parts if isinstance(part, Fraction)), Fraction(0)))
+
+
+def unpriced_models(usages: Iterable[ModelUsage], table: PriceTable, price_model: str) -> tuple[str, ...]:
+    """Models of `usages` that the table doesn't have, by name; a fixture counts as `price_model`."""
+    names = {_price_name(usage, price_model) for usage in usages}
+    return tuple(sorted(name for name in names if table.price_of(name) is None))
+
+
+def _price_name(usage: ModelUsage, price_model: str) -> str:
+    return price_model if usage.model == FIXTURE_MODEL else usage.model
+
+
+def _rounded(exact: Fraction) -> int:
+    return rounded_quotient(exact.numerator, exact.denominator)
 
 
 def unknown_usage(outcome: Outcome, usages: tuple[ModelUsage, ...]) -> Unavailable | None:
@@ -193,28 +258,50 @@ def unknown_usage(outcome: Outcome, usages: tuple[ModelUsage, ...]) -> Unavailab
     return Unavailable(f"no usage was observed before the end as {outcome}")
 
 
-def _exact_cost(usage: ModelUsage, table: PriceTable, name: str) -> Quantity:
-    """The price of `usage` as that of the model `name`, in millionths of a micro-dollar."""
+def _exact_cost(
+    usage: ModelUsage, table: PriceTable, price_model: str, classes: tuple[str, ...]
+) -> Fraction | Unavailable:
+    """The price of `classes` of `usage`, in micro-dollars."""
     tokens: dict[str, int] = {}
-    for token_class in TOKEN_CLASSES:
+    for token_class in classes:
         match usage.tokens(token_class):
             case Measured(count):
                 tokens[token_class] = count
             case Unavailable(reason):
                 return Unavailable(f"{token_class} of {usage.model} is unavailable: {reason}")
-    price = table.price_of(name)
+    model = _price_name(usage, price_model)
+    price = table.price_of(model)
     if price is None:
-        return Unavailable(f"no list price for model {name!r} in the table of {table.dated}")
-    limit = table.limit_of(price.model)
-    input_side = sum(count for kind, count in tokens.items() if kind in _INPUT_SIDE)
-    if limit is not None and input_side >= limit.below_input_tokens:
-        return Unavailable(f"{price.model} used {input_side} input tokens: {limit.reason}")
-    exact = sum(count * price.microusd_per_million(token_class) for token_class, count in tokens.items())
+        return Unavailable(f"no list price for model {model!r} in the table of {table.dated}")
+    lengths = _length_factors(usage, tokens, table.limit_of(price.model))
+    if isinstance(lengths, Unavailable):
+        return lengths
+    exact = Fraction(0)
+    for name, count in tokens.items():
+        factor = lengths[0] if name in INPUT_CLASSES else lengths[1]
+        exact += Fraction(count * price.microusd_per_million(name), _PER_TOKENS) * factor
     return _with_surcharges(exact, usage, table, price.model)
 
 
-def _with_surcharges(exact: int, usage: ModelUsage, table: PriceTable, name: str) -> Quantity:
-    """The price with what multiplies it and what is billed by the request, in millionths of a micro-dollar."""
+def _length_factors(
+    usage: ModelUsage, tokens: Mapping[str, int], limit: LengthLimit | None
+) -> tuple[Fraction, Fraction] | Unavailable:
+    """What multiplies the rates of input and output, by how long the prompts of `usage` were."""
+    plain = Fraction(1), Fraction(1)
+    if limit is None:
+        return plain
+    together = sum(count for kind, count in tokens.items() if kind in INPUT_CLASSES)
+    longest, shortest = usage.longest_prompt_tokens, usage.shortest_prompt_tokens
+    # No prompt is longer than all of them together.
+    if (longest.value if isinstance(longest, Measured) else together) < limit.below_input_tokens:
+        return plain
+    if isinstance(shortest, Measured) and shortest.value >= limit.below_input_tokens and limit.input_permille:
+        return Fraction(limit.input_permille, _PERMILLE), Fraction(limit.output_permille, _PERMILLE)
+    return Unavailable(f"{limit.model} used {together} input tokens: {limit.reason}")
+
+
+def _with_surcharges(exact: Fraction, usage: ModelUsage, table: PriceTable, name: str) -> Fraction | Unavailable:
+    """The price with what multiplies it and what is billed by the request."""
     for part in usage.rate:
         detail, _, value = part.partition("=")
         found = [
@@ -224,9 +311,9 @@ def _with_surcharges(exact: int, usage: ModelUsage, table: PriceTable, name: str
         ]
         if not found:
             return Unavailable(f"no price for {part} of {name} in the table of {table.dated}")
-        exact = rounded_quotient(exact * found[0].permille, 1000)
+        exact *= Fraction(found[0].permille, _PERMILLE)
     for tool, requests in usage.server_tools.items():
         if tool not in table.server_tools:
             return Unavailable(f"no price for {tool} in the table of {table.dated}")
-        exact += requests * table.server_tools[tool] * 1_000_000
-    return Measured(exact)
+        exact += requests * table.server_tools[tool]
+    return exact

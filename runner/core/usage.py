@@ -18,6 +18,12 @@ TOKEN_CLASSES: Final = (
 )
 """Every class that is billed by the token; none is contained in another."""
 
+INPUT_CLASSES: Final = tuple(name for name in TOKEN_CLASSES if name != "output_tokens")
+"""What a request's prompt is made of, read from a cache, written to one or neither."""
+
+PROMPT_BANDS: Final = (100_000, 200_000, 272_000)
+"""Providers charge prompts of more tokens than one of these at another rate: requests are summed up band by band."""
+
 
 class ModelUsage(Part):
     """What one model used in one trial; a class that wasn't reported is unavailable, never zero."""
@@ -35,6 +41,9 @@ class ModelUsage(Part):
     """Requests of tools that the provider ran, by its name for them."""
     thinking_tokens: QuantityField = Unavailable("not reported")
     """Part of the output."""
+    shortest_prompt_tokens: QuantityField = Unavailable("not reported")
+    longest_prompt_tokens: QuantityField = Unavailable("not reported")
+    """Of one request, all input classes together: some rates depend on it."""
 
     def tokens(self, token_class: str) -> Quantity:
         """The tokens of `token_class`, one of `TOKEN_CLASSES`."""

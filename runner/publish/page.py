@@ -288,6 +288,7 @@ class PageTexts:
                 f"{item.repeated:,}",
                 f"{item.tokens:,}" + _unmeasured(item.attempts_without_tokens),
                 formatting.dollars(item.cost_microusd) + _unmeasured(item.attempts_without_cost),
+                formatting.dollars(item.memory_cost_microusd),
             )
             for item in self.summary.spend
         )
@@ -330,4 +331,4 @@ def _lower_first(text: str) -> str:
 
 
 def _unmeasured(count: int) -> str:
-    return f" and {formatting.counted(count, 'attempt')} unmeasured" if count else ""
+    return f" or more: {formatting.counted(count, 'attempt')} not wholly known" if count else ""

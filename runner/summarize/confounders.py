@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from runner.core.quantities import Measured, Unavailable
+from runner.core.findings import FindingKind
+from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.records import Finding
 from runner.core.rounding import PPM, scaled_ratio
 from runner.core.summary import DriftStratum, FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
@@ -13,15 +14,16 @@ from runner.core.usage import TOKEN_CLASSES, class_total
 from runner.summarize.measures import HEADLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from runner.core.usage import ModelUsage
     from runner.summarize.context import ArmFacts
     from runner.summarize.pairs import MeasuredPairs, Pair
     from runner.summarize.trials import Block, Trial
 
-# The client reports dollars as a float: rounding it to micro-dollars may land one beside the exact figure.
-_COST_TOLERANCE_MICROUSD = 1
+# Both figures are rounded to whole micro-dollars, the client's from a float of dollars: the same cost may come out one
+# apart.
+_COST_TOLERANCE_MICROUSD: Final = 1
 
 
 def order_effect(measured: Sequence[MeasuredPairs], arms: tuple[str, ...]) -> tuple[OrderStratum, ...]:
@@ -94,7 +96,7 @@ def group_findings(trials: tuple[Trial, ...]) -> tuple[FindingGroup, ...]:
     """Findings of the records, and those that only the summary can make, by kind."""
     grouped: dict[str, list[tuple[str, str]]] = {}
     for trial in trials:
-        for finding in (*trial.record.findings, *_derived(trial)):
+        for finding in (*map(_priced(trial), trial.record.findings), *_derived(trial)):
             grouped.setdefault(finding.kind, []).append((trial.planned.trial, finding.detail))
     return tuple(
         FindingGroup(
@@ -107,17 +109,32 @@ def group_findings(trials: tuple[Trial, ...]) -> tuple[FindingGroup, ...]:
     )
 
 
+def _priced(trial: Trial) -> Callable[[Finding], Finding]:
+    """What completes a finding of `trial` with the price that only a summary knows."""
+    computed = _amount(trial.source.client_cost_microusd)
+
+    def completed(finding: Finding) -> Finding:
+        if finding.kind != FindingKind.COST_GUESSED:
+            return finding
+        return finding.model_copy(update={"detail": f"{finding.detail}; list price gives {computed}"})
+
+    return completed
+
+
 def _derived(trial: Trial) -> Iterator[Finding]:
     reported, computed = trial.record.reported_cost_microusd, trial.source.client_cost_microusd
-    if (
-        isinstance(reported, Measured)
-        and isinstance(computed, Measured)
-        and abs(reported.value - computed.value) > _COST_TOLERANCE_MICROUSD
-    ):
-        yield Finding(
-            kind="cost_disagrees",
-            detail=f"the client reports {reported.value} micro-dollars; list price gives {computed.value}",
-        )
+    if isinstance(reported, Unavailable) or not trial.record.observed:
+        return
+    said = f"the client reports {_amount(reported)}; list price gives {_amount(computed)}"
+    if isinstance(computed, Unavailable):
+        if trial.source.unpriced:
+            yield Finding(kind=FindingKind.COST_GUESSED, detail=said)
+    elif abs(reported.value - computed.value) > _COST_TOLERANCE_MICROUSD:
+        yield Finding(kind=FindingKind.COST_DISAGREES, detail=said)
+
+
+def _amount(cost: Quantity) -> str:
+    return f"{cost.value} micro-dollars" if isinstance(cost, Measured) else f"none: {cost.reason}"
 
 
 def model_tokens(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ModelTokens, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from runner.core.gates import AMOUNT_SCALE
-from runner.core.prices import list_cost_microusd, unknown_usage
-from runner.core.quantities import Measured, Quantity, Unavailable, total
+from runner.core.prices import list_cost_microusd, unknown_usage, unpriced_models
+from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import PPM
 from runner.core.usage import TOKEN_CLASSES, all_tokens, class_total
 
@@ -33,8 +33,12 @@ class Source:
 
     record: Record
     score: Score | Unavailable
+    cost_microusd: Quantity
+    """Of client and memory together, rounded once: it may be one beside the sum of the two below."""
     client_cost_microusd: Quantity
     memory_cost_microusd: Quantity
+    unpriced: tuple[str, ...]
+    """Models that the client used and the price table doesn't have."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,10 @@ def source_of(record: Record, score: Score | Unavailable, prices: PriceTable, pr
     return Source(
         record,
         score,
+        unknown or list_cost_microusd((*record.observed, *record.observed_memory), prices, price_model),
         unknown or list_cost_microusd(record.observed, prices, price_model),
         unknown or list_cost_microusd(record.observed_memory, prices, price_model),
+        unpriced_models(record.observed, prices, price_model),
     )
 
 
@@ -141,7 +147,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
         "Cost at list price",
         "microusd",
         "cost",
-        lambda source: total([source.client_cost_microusd, source.memory_cost_microusd]),
+        lambda source: source.cost_microusd,
     ),
     _amount(
         "client_cost_microusd",

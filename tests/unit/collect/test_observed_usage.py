@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.collect.attempt import AttemptResult, collect_attempt
 from runner.core.quantities import Measured, Unavailable
-from runner.core.usage import TOKEN_CLASSES, ModelUsage
+from runner.core.usage import TOKEN_CLASSES, ModelUsage, class_total
 from tests.fakes.attempts import (
     MODEL,
     container,
@@ -67,11 +67,47 @@ def test_the_memory_s_requests_are_counted_apart() -> None:
 
 
 def test_an_answer_without_usage_makes_every_class_unavailable() -> None:
-    """Missing usage is never zero: the sum is unavailable and says which exchange is the reason."""
+    """Missing usage is never zero: no sum hides it, and what is known of the others stays known beside it."""
     found = collected(exchange(1), exchange(2, usage={"unavailable": "no message_start"}))
     reason = "exchange 2: no message_start"
-    assert [figures(item) for item in found.observed] == [(MODEL, 2, reason, reason, reason, reason, reason)]
+    assert [figures(item) for item in found.observed] == [
+        (MODEL, 1, 1000, 50, 3000, 500, 1500),
+        (MODEL, 1, reason, reason, reason, reason, reason),
+    ]
+    assert class_total(found.observed, "input_tokens") == Unavailable(reason)
     assert findings(found, "usage_missing") == ["1 answer without usage: exchange 2"]
+
+
+def test_the_input_of_a_cut_answer_is_known() -> None:
+    """It is spend; only what the model had written by then isn't known."""
+    cut = {**usage(input_tokens=7), "output_tokens": {"unavailable": "cut before the final usage"}}
+    found = collected(exchange(1), exchange(2, cut=True, usage=cut))
+    reason = "exchange 2: cut before the final usage"
+    assert [figures(item) for item in found.observed] == [
+        (MODEL, 1, 1000, 50, 3000, 500, 1500),
+        (MODEL, 1, 7, reason, 3000, 500, 1500),
+    ]
+
+
+def test_prompts_are_told_apart_by_their_length() -> None:
+    """Providers charge a long one at another rate: beyond 100,000, 200,000 or 272,000 tokens, caches included."""
+    sizes = (10, 94_999, 95_001, 300_000)
+    found = collected(*(exchange(n, usage=usage(input_tokens=size)) for n, size in enumerate(sizes, 1)))
+    assert [
+        (item.requests, item.input_tokens, item.shortest_prompt_tokens, item.longest_prompt_tokens)
+        for item in found.observed
+    ] == [
+        (2, Measured(95_009), Measured(5_010), Measured(99_999)),
+        (1, Measured(95_001), Measured(100_001), Measured(100_001)),
+        (1, Measured(300_000), Measured(305_000), Measured(305_000)),
+    ]
+
+
+def test_requests_at_different_rates_are_compared_with_the_client_s_report_together() -> None:
+    """A client says what a model used, not at which rate."""
+    found = collected(exchange(1), exchange(2, details={"inference_geo": "us"}))
+    assert [item.rate for item in found.observed] == [(), ("inference_geo=us",)]
+    assert findings(found, "usage_disagrees") == []
 
 
 def test_what_no_model_answered_is_not_usage() -> None:

@@ -120,9 +120,11 @@ def test_missing_usage_is_told_though_the_client_says_zero() -> None:
 
 
 def test_a_guessed_price_is_told() -> None:
-    """The client's own word for it."""
+    """The client's own word for it, and the amount that it says all the same."""
     found = collected(exchange(1, usage=counts(10)), **says(10), costBasis="unknown")
-    assert "cost_guessed" in kinds(found)
+    assert detail(found, "cost_guessed") == (
+        f"the client guessed the price of {MODEL} (cost basis 'unknown'): 34155 micro-dollars"
+    )
 
 
 def test_trouble_of_the_provider_is_counted_by_status() -> None:

@@ -5,6 +5,7 @@ from runner.core.prices import (
     FIXTURE_MODEL,
     LIST_PRICES,
     PriceTable,
+    known_cost_microusd,
     list_cost_microusd,
     price_table_digest,
     unknown_usage,
@@ -83,12 +84,115 @@ def test_a_class_that_was_not_reported_makes_the_cost_unavailable() -> None:
     )
 
 
-def test_a_rate_that_rises_with_length_is_not_guessed() -> None:
-    """Where the higher rate begins isn't known, so long trials have no price."""
-    assert list_cost_microusd([usage("claude-haiku-5-5", 99_999, 0, 0, 0, 0)], LIST_PRICES, "") == Measured(10_000)
-    assert list_cost_microusd([usage("claude-haiku-5-5", 60_000, 0, 40_000, 0, 0)], LIST_PRICES, "") == Unavailable(
-        "claude-haiku-5-5 used 100000 input tokens: a higher rate for long contexts exists, and where it begins is not known"
+def prompts(found: ModelUsage, shortest: int, longest: int) -> ModelUsage:
+    """`found` as the usage of requests whose prompts were so long."""
+    return found.model_copy(
+        update={"shortest_prompt_tokens": Measured(shortest), "longest_prompt_tokens": Measured(longest)}
     )
+
+
+def test_a_prompt_of_its_model_s_standard_length_has_the_standard_rate() -> None:
+    """Requests count, not their sum: three prompts of 100,000 tokens are none of more."""
+    short = prompts(usage("claude-haiku-5-5", 0, 0, 300_000, 0, 0), 100_000, 100_000)
+    assert list_cost_microusd([short], LIST_PRICES, "") == Measured(3_000)
+
+
+def test_a_longer_prompt_has_the_rate_that_the_provider_states() -> None:
+    """Five times as much for the one, twice the input and one and a half times the output for the other."""
+    haiku = prompts(usage("claude-haiku-5-5", 100_001, 1_000, 0, 0, 0), 100_001, 100_001)
+    assert list_cost_microusd([haiku], LIST_PRICES, "") == Measured(50_000 + 2_500)
+    sol = prompts(usage("gpt-6.1-sol", 72_001, 1_000, 200_000, 0, 0), 272_001, 272_001)
+    assert list_cost_microusd([sol], LIST_PRICES, "") == Measured(288_004 + 40_000 + 15_000)
+
+
+def test_prompts_on_both_sides_of_the_bound_have_no_price_together() -> None:
+    """Neither rate is theirs, and no mean of the two is made up."""
+    mixed = prompts(usage("claude-haiku-5-5", 150_000, 0, 0, 0, 0), 40_000, 110_000)
+    reason = (
+        "claude-haiku-5-5 used 150000 input tokens: "
+        "some of its prompts are longer than 100,000 tokens, where the rate is five times as high"
+    )
+    assert list_cost_microusd([mixed], LIST_PRICES, "") == Unavailable(reason)
+
+
+def test_where_nobody_says_how_long_prompts_were_their_sum_decides() -> None:
+    """None of them is longer than all together."""
+    assert list_cost_microusd([usage("claude-haiku-5-5", 100_000, 0, 0, 0, 0)], LIST_PRICES, "") == Measured(10_000)
+    unsaid = list_cost_microusd([usage("claude-haiku-5-5", 60_001, 0, 40_000, 0, 0)], LIST_PRICES, "")
+    assert isinstance(unsaid, Unavailable)
+
+
+def test_a_table_that_does_not_know_the_rate_beyond_its_bound_gives_no_price() -> None:
+    """The most that it may be is for caps."""
+    limit = LIST_PRICES.length_limits[0].model_copy(update={"input_permille": 0, "output_permille": 0})
+    table = LIST_PRICES.model_copy(update={"length_limits": (limit,)})
+    long = prompts(usage("claude-haiku-5-5", 100_001, 0, 0, 0, 0), 100_001, 100_001)
+    assert isinstance(list_cost_microusd([long], table, ""), Unavailable)
+
+
+@pytest.mark.parametrize(
+    ("model", "microusd"),
+    [
+        ("gpt-6-luna", (100_000, 500_000, 10_000, 125_000)),
+        ("gpt-6-sol", (2_000_000, 10_000_000, 200_000, 2_500_000)),
+        ("gpt-6.1-sol", (2_000_000, 10_000_000, 100_000, 2_500_000)),
+        ("gpt-6.2-sol", (2_000_000, 10_000_000, 100_000, 2_500_000)),
+    ],
+)
+def test_openai_models_have_the_prices_of_their_pages(model: str, microusd: tuple[int, ...]) -> None:
+    """Input, output, cached input, cache writes; each with the page that it comes from."""
+    for position, price in enumerate(microusd):
+        tokens = [0, 0, 0, 0, 0]
+        tokens[position] = 50_000
+        assert list_cost_microusd([usage(model, *tokens)], LIST_PRICES, "") == Measured(price // 20)
+    priced = LIST_PRICES.price_of(model)
+    assert priced is not None
+    assert priced.source == f"developers.openai.com/api/docs/models/{model}, an undated copy read on 2026-11-29"
+
+
+def test_models_without_a_page_at_hand_have_no_price() -> None:
+    """What Codex offers besides isn't priced as its neighbours."""
+    for model in ("gpt-6-astra", "gpt-5.6-sol", "gpt-5.1-codex"):
+        assert LIST_PRICES.price_of(model) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "rate", "microusd"),
+    [
+        ("gpt-6-sol", "service_tier=priority", 400_000),
+        ("gpt-6-sol", "service_tier=fast", 400_000),
+        ("gpt-6-sol", "service_tier=flex", 100_000),
+        ("claude-opus-5-5", "inference_geo=us", 440_000),
+        ("claude-opus-5-5", "speed=fast", 800_000),
+    ],
+)
+def test_a_surcharge_multiplies_every_class(model: str, rate: str, microusd: int) -> None:
+    """What an answer says of itself, for the models of which the table says it."""
+    said = usage(model, 100_000, 0, 0, 0, 0).model_copy(update={"rate": (rate,)})
+    assert list_cost_microusd([said], LIST_PRICES, "") == Measured(microusd)
+
+
+def test_what_the_table_has_no_surcharge_for_has_no_price() -> None:
+    """A tier of another provider, a speed of another model."""
+    for model, rate in (("claude-opus-5-5", "service_tier=priority"), ("claude-haiku-4-5", "speed=fast")):
+        said = usage(model, 1, 0, 0, 0, 0).model_copy(update={"rate": (rate,)})
+        assert list_cost_microusd([said], LIST_PRICES, "") == Unavailable(
+            f"no price for {rate} of {model} in the table of 2026-11-29"
+        )
+
+
+def test_surcharges_are_rounded_once_with_everything_else() -> None:
+    """5 tokens of 0.1 micro-dollars, times 1.1, are 0.55; two such usages are 1.1, not twice 1."""
+    said = usage("claude-haiku-5-5", 5, 0, 0, 0, 0).model_copy(update={"rate": ("inference_geo=us",)})
+    assert list_cost_microusd([said], LIST_PRICES, "") == Measured(1)
+    assert list_cost_microusd([said, said], LIST_PRICES, "") == Measured(1)
+
+
+def test_what_is_known_of_an_incomplete_usage_has_a_price_of_its_own() -> None:
+    """At least so much was spent: of a cut answer the input, of a model without a price nothing."""
+    cut = usage("claude-sonnet-4-5", 1_000, Unavailable("cut"), 0, 0, 0)
+    assert known_cost_microusd([cut, usage("nobody", 5, 5, 5, 5, 5)], LIST_PRICES, "") == 3_000
+    assert known_cost_microusd([cut, usage("claude-sonnet-4-5", 0, 10, 0, 0, 0)], LIST_PRICES, "") == 3_150
 
 
 def test_no_usage_is_free_unless_the_observer_failed() -> None:

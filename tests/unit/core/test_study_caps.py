@@ -61,5 +61,5 @@ def test_a_gateway_is_told_the_most_that_a_long_context_can_cost() -> None:
     told = spending_for(capped_study(Caps(trial_microusd=1, output_tokens=1)), LIST_PRICES, 5, "trial")
     haiku = next(price for price in told.prices if price.model == "claude-haiku-5-5")
     assert haiku.long_context is not None
-    assert (haiku.long_context.from_input_tokens, haiku.long_context.at_most_permille) == (100_000, 5000)
+    assert (haiku.long_context.from_input_tokens, haiku.long_context.at_most_permille) == (100_001, 5000)
     assert (told.grant_microusd, told.grant_of, told.bounds["output_tokens"]) == (5, "trial", 1)

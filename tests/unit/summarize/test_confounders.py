@@ -4,7 +4,7 @@ from runner.core.outcomes import Outcome
 from runner.core.prices import FIXTURE_MODEL
 from runner.core.quantities import Measured, Unavailable
 from runner.core.records import Finding
-from runner.core.summary import FindingGroup, InertTrials, Spend, Summary
+from runner.core.summary import FindingGroup, InertTrials, Summary
 from runner.summarize.summary import summarize
 from tests.fakes.records import Run, RunSpec, Usage, make_run, model_usage
 
@@ -74,6 +74,58 @@ def test_a_reported_cost_that_disagrees_is_a_finding() -> None:
     assert [(group.kind, group.trials) for group in groups] == [("cost_disagrees", (second.trial,))]
 
 
+def test_a_cost_that_disagrees_is_told_with_both_amounts() -> None:
+    """Per trial, so that a reader sees which figure is whose."""
+    usage = Usage(1, 1_000, 0, 0, 0, 1_000, 0, 1, 1)
+    run = make_run(RunSpec(tasks=("a",), repetitions=1, usages={"a.r1.off": usage, "a.r1.memory": usage}))
+    record = run.records[0]
+    changed = record.model_copy(update={"reported_cost_microusd": Measured(4_500)})
+    (group,) = summary_of(run.with_records({record.trial: changed})).findings
+    assert (group.kind, group.count) == ("cost_disagrees", 1)
+    assert group.example == "the client reports 4500 micro-dollars; list price gives 3000 micro-dollars"
+
+
+def test_the_memory_s_own_requests_are_no_part_of_what_is_compared_with_the_client_s_cost() -> None:
+    """The client doesn't see them."""
+    run = make_run(RunSpec(tasks=("a",), repetitions=1))
+    record = next(item for item in run.records if item.arm == "memory")
+    own = (model_usage(FIXTURE_MODEL, Usage(1, 1_000_000, 0, 0, 0, 0, 0, 0, 0)),)
+    last = record.attempts[0].model_copy(update={"observed_memory": own})
+    changed = record.model_copy(update={"observed_memory": own, "attempts": (last,)})
+    assert summary_of(run.with_records({record.trial: changed})).findings == ()
+
+
+def test_a_price_that_the_client_guessed_stands_beside_the_table_s() -> None:
+    """The guess is the record's, the list price the summary's."""
+    guess = Finding(kind="cost_guessed", detail="the client guessed the price of x: 4500 micro-dollars")
+    usage = Usage(1, 1_000, 0, 0, 0, 1_000, 0, 1, 1)
+    spec = RunSpec(tasks=("a",), repetitions=1, usages={"a.r1.off": usage}, findings={"a.r1.off": (guess,)})
+    (group,) = summary_of(make_run(spec)).findings
+    assert group.example == f"{guess.detail}; list price gives 3000 micro-dollars"
+
+
+def test_a_model_that_the_table_does_not_have_leaves_the_client_s_cost_alone() -> None:
+    """Nobody here can say whether it is right, and that is told."""
+    run = make_run(RunSpec(tasks=("a",), repetitions=1))
+    unpriced = replace(run, context=replace(run.context, model=replace(run.context.model, asked="nobody")), scores=())
+    (group,) = summary_of(unpriced).findings
+    assert (group.kind, group.count) == ("cost_guessed", 2)
+    assert group.example.endswith(
+        "micro-dollars; list price gives none: no list price for model 'nobody' in the table of 2026-11-29"
+    )
+
+
+def test_usage_that_is_not_known_is_no_guessed_price() -> None:
+    """Then `usage_missing` says it."""
+    run = make_run(RunSpec(tasks=("a",), repetitions=1))
+    record = run.records[0]
+    observed = (record.observed[0].model_copy(update={"output_tokens": Unavailable("cut")}),)
+    last = record.attempts[0].model_copy(update={"observed": observed})
+    changed = record.model_copy(update={"observed": observed, "attempts": (last,)})
+    partial = replace(run.with_records({record.trial: changed}), scores=())
+    assert summary_of(partial).findings == ()
+
+
 def test_a_control_that_reached_the_memory_fails_the_check() -> None:
     """The instrument says when its own isolation broke."""
     run = make_run(RunSpec(tasks=("a",), repetitions=1))
@@ -124,27 +176,17 @@ def test_the_memorys_own_requests_are_part_of_the_cost_and_shown_apart() -> None
     assert summary.findings == ()
 
 
-def test_spend_counts_every_attempt() -> None:
-    """A failed trial's tokens are spent; an attempt whose gateway died is counted as unmeasured, not as free."""
-    usage = Usage(1, 100, 0, 0, 0, 1_000, 0, 1, 1)
-    spec = RunSpec(
-        tasks=("a", "b"),
-        repetitions=1,
-        usages={"a.r1.memory": usage, "b.r1.memory": usage},
-        outcomes={"a.r1.memory": Outcome.TIMEOUT, "b.r1.memory": Outcome.GATEWAY_FAILED},
-        retried=frozenset({"a.r1.memory"}),
-    )
-    spend = summary_of(make_run(spec)).spend[1]
-    assert spend == Spend(
-        arm="memory",
-        trials=2,
-        attempts=3,
-        repeated=1,
-        tokens=100,
-        cost_microusd=300,
-        attempts_without_tokens=1,
-        attempts_without_cost=1,
-    )
+def test_the_cost_of_client_and_memory_together_is_rounded_once() -> None:
+    """0.3 micro-dollars of each are 0.6: rounded apart, both would be nothing."""
+    run = make_run(RunSpec(tasks=("a",), repetitions=1))
+    record = next(item for item in run.records if item.arm == "memory")
+    one_read = (model_usage(FIXTURE_MODEL, Usage(1, 0, 0, 1, 0, 0, 0, 0, 0)),)
+    last = record.attempts[0].model_copy(update={"observed": one_read, "observed_memory": one_read})
+    changed = record.model_copy(update={"observed": one_read, "observed_memory": one_read, "attempts": (last,)})
+    summary = summary_of(replace(run.with_records({record.trial: changed}), scores=()))
+    totals = {row.measure: row.arms[1].total for row in summary.views[0].totals}
+    assert totals["cost_microusd"] == Measured(1)
+    assert (totals["client_cost_microusd"], totals["memory_cost_microusd"]) == (Measured(0), Measured(0))
 
 
 def test_what_was_not_checked_is_said() -> None:
