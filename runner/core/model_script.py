@@ -19,7 +19,7 @@ from runner.core.plain_yaml import parse_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MODEL_PATH: Final = "/v1/messages"
+MODEL_PATHS: Final = ("/v1/messages", "/v1/responses")
 # A day: longer than any trial may last.
 _DELAY_LIMIT_MS: Final = 86_400_000
 # What canonical JSON carries exactly (RFC 8785 section 3.2.2.3).
@@ -93,7 +93,8 @@ class ToolResult(Words):
 class When(Part):
     """All that a request has to be for its rule to apply."""
 
-    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")] = MODEL_PATH
+    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")] | None = None
+    """Without one, that of any API which a model answers."""
     owner: Literal["client", "memory"] | None = None
     exchange: Span | None = None
     resends: Span | None = None
@@ -111,12 +112,16 @@ class When(Part):
             span: Span | None = getattr(self, name)
             if span is not None and span.at_most == 0:
                 raise ValueError(f"{name} counts from 1")
-        if "?" in self.path:
+        if "?" in (self.path or ""):
             raise ValueError("path is without its query")
         talks = (self.turn, self.model, self.stream, self.text, self.tool_result, self.tools or None)
-        if self.path != MODEL_PATH and any(condition is not None for condition in talks):
-            raise ValueError(f"only a request for {MODEL_PATH} has a conversation")
+        if not self.is_of_model() and any(condition is not None for condition in talks):
+            raise ValueError(f"only a request for {' or '.join(MODEL_PATHS)} has a conversation")
         return self
+
+    def is_of_model(self) -> bool:
+        """Whether it holds for requests that a model answers, and for no others."""
+        return self.path is None or self.path in MODEL_PATHS
 
     def implies(self, other: When) -> bool:
         """Whether `other` holds for every request for which this holds, as far as that shows."""
@@ -126,7 +131,8 @@ class When(Part):
             if wanted is not None and (own is None or not own.within(wanted)):
                 return False
         same = all(getattr(other, name) in {None, getattr(self, name)} for name in ("owner", "model", "stream"))
-        return same and self.path == other.path and set(other.tools) <= set(self.tools) and self._says_no_less(other)
+        same = same and (self.path == other.path or (other.path is None and self.is_of_model()))
+        return same and set(other.tools) <= set(self.tools) and self._says_no_less(other)
 
     def _says_no_less(self, other: When) -> bool:
         if other.text is not None and (self.text is None or not self.text.implies(other.text)):
@@ -304,8 +310,10 @@ class Rule(Part):
     def _fits(self) -> Self:
         if self.respond.error_event and self.when.stream is not True:
             raise ValueError("an error event needs when.stream: true, for an answer as a whole has no events")
-        if self.when.path != MODEL_PATH and not (self.respond.error or self.respond.raw):
-            raise ValueError(f"only a request for {MODEL_PATH} is answered by a message; use error or raw")
+        if not self.when.is_of_model() and not (self.respond.error or self.respond.raw):
+            raise ValueError(
+                f"only a request for {' or '.join(MODEL_PATHS)} is answered by a message; use error or raw"
+            )
         return self
 
 

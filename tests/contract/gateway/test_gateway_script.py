@@ -529,3 +529,28 @@ def test_two_gateways_of_one_script_answer_alike(start: Callable[..., RunningGat
     first, second = start(**played), start(**played)
     for ask in (STREAM, ASK, STREAM):
         assert heard(first, ask).body == heard(second, ask).body
+
+
+def test_one_script_serves_both_apis(start: Callable[..., RunningGateway]) -> None:
+    """A rule without a path is for every request that a model answers; one with a path for that API alone."""
+    rules = """
+  - when: {path: /v1/responses, turn: 2}
+    respond: {text: For responses alone.}
+  - when: {turn: 1}
+    respond: {text: For either., model: other (fixture)}
+"""
+    gateway = start(**script(rules, "otherwise: error"))
+    asked = {"model": "m-1", "input": "Where is `x_y`?"}
+    later = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}]
+    assert b"For either." in heard(gateway, ASK).body
+    assert b"For either." in heard(gateway, asked, path="/v1/responses").body
+    again = {"role": "user", "content": "Sure?"}
+    assert heard(gateway, ASK | {"messages": [*later, again]}).status == 402
+    assert b"For responses alone." in heard(gateway, asked | {"input": [*later, again]}, path="/v1/responses").body
+    gateway.end()
+    assert [line["model_resolved"] for line in gateway.exchanges()] == [
+        "other (fixture)",
+        "other (fixture)",
+        None,
+        MODEL,
+    ]

@@ -126,8 +126,8 @@ def test_the_broken_script_is_refused_with_every_fault() -> None:
         parse_model_script((HERE / "script-broken.yaml").read_bytes(), "broken.yaml")
     assert [str(problem).removeprefix("broken.yaml: ") for problem in caught.value.problems] == [
         "rules[0].when: turn counts from 1",
-        "rules[1].when: only a request for /v1/messages has a conversation",
-        "rules[2]: only a request for /v1/messages is answered by a message; use error or raw",
+        "rules[1].when: only a request for /v1/messages or /v1/responses has a conversation",
+        "rules[2]: only a request for /v1/messages or /v1/responses is answered by a message; use error or raw",
         "rules[3].respond.error.status: must be greater than or equal to 400",
         "rules[4].respond.model: must match pattern '^.+ \\(fixture\\)$'",
         "rules[5].respond.error.headers.Retry-After: must match pattern '^[a-z0-9-]{1,64}$'",

@@ -53,7 +53,7 @@ def test_defaults_are_written_out() -> None:
     script = parsed(f"  - {ANSWER}")
     assert (script.otherwise, script.description) == ("policy", "")
     (rule,) = script.rules
-    assert (rule.times, rule.when) == (None, When(path="/v1/messages"))
+    assert (rule.times, rule.when) == (None, When(path=None))
     assert set(rule.json_value()) == {"when", "times", "respond"}
     assert set(rule.respond.json_value()) == set(Respond.model_fields)
 
@@ -86,6 +86,7 @@ def test_a_script_reads_back_from_its_canonical_bytes() -> None:
         ("{tool_result: {}}", "{tool_result: {contains: a, failed: true}}"),
         ("{tool_result: {tool: A, failed: true}}", "{tool_result: {tool: A, failed: true, matches: a}}"),
         ("{path: /v1/models}", "{path: /v1/models, owner: memory}"),
+        ("{}", "{path: /v1/responses}"),
     ],
 )
 def test_rules_that_never_apply_are_refused(first: str, second: str) -> None:
@@ -109,6 +110,8 @@ def test_rules_that_never_apply_are_refused(first: str, second: str) -> None:
         ("{tool_result: {tool: A}}", "{tool_result: {tool: B}}"),
         ("{tool_result: {failed: true}}", "{tool_result: {failed: false}}"),
         ("{path: /v1/models}", "{}"),
+        ("{path: /v1/responses}", "{}"),
+        ("{}", "{path: /v1/models}"),
     ],
 )
 def test_rules_that_may_apply_are_taken(first: str, second: str) -> None:

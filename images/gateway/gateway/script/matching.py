@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.exchange import retry_count
 from gateway.policy.view import View, last_human_text
 from gateway.script.rules import matches
+from gateway.wires import MODEL_PATHS
 
 if TYPE_CHECKING:
     from gateway.exchange import Exchange
@@ -53,7 +54,7 @@ class Rules:
 def _applies(when: When, exchange: Exchange, conversation: Conversation | None) -> bool:
     retries = retry_count(exchange.request)
     return (
-        when.path == exchange.request.path
+        (exchange.request.path in MODEL_PATHS if when.path is None else exchange.request.path == when.path)
         and when.owner in {None, exchange.owner}
         and (when.exchange is None or when.exchange.holds(exchange.seq))
         and (when.resends is None or when.resends.holds(exchange.resends))

@@ -30,7 +30,6 @@ from gateway.script.table import Table
 
 FORMAT = "pairbench/model-script"
 VERSION = 1
-DEFAULT_PATH = "/v1/messages"
 DEFAULT_POLICY = "plain-agent"
 # Nobody may take what a script says for the word of a provider's model.
 FIXTURE_SUFFIX = " (fixture)"
@@ -84,7 +83,7 @@ def _when(value: object, place: str, problems: list[str]) -> When:
     keys = tuple(When.__dataclass_fields__)
     table = Table(value, place, problems, keys)
     return When(
-        path=table.text("path") or DEFAULT_PATH,
+        path=table.text("path"),
         owner=table.choice("owner", ("client", "memory")),
         exchange=_span(table, "exchange"),
         resends=_span(table, "resends"),

@@ -46,9 +46,9 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class When:
-    """All that a request has to be for a rule to apply; None asks for nothing."""
+    """All that a request has to be for a rule to apply; None asks for nothing, but as a path for one of a model's."""
 
-    path: str
+    path: str | None
     owner: str | None
     exchange: Span | None
     resends: Span | None

@@ -38,7 +38,7 @@ def test_a_rule_without_conditions_applies_to_model_requests() -> None:
     document = {"format": "pairbench/model-script", "version": 1, "rules": [{"respond": {"policy": "plain-agent"}}]}
     (rule,) = read_script(document, found).rules
     assert found == []
-    assert (rule.when.path, rule.times, rule.respond) == ("/v1/messages", None, PLAIN)
+    assert (rule.when.path, rule.times, rule.respond) == (None, None, PLAIN)
 
 
 @pytest.mark.parametrize(
