@@ -14,6 +14,7 @@ from runner.adapters.bytecode import ImageInterpreter
 from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
 from runner.adapters.engine_address import find_engine_address
+from runner.adapters.git import GitRepositories
 from runner.adapters.harness import this_code
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
@@ -56,6 +57,7 @@ def make_world(progress: Progress) -> World:
         clock=SystemClock(),
         entropy=SystemEntropy(),
         vectors=VectorCache(places.cache / "vectors.sqlite"),
+        repositories=GitRepositories(),
         build=build,
         progress=progress,
         interrupts=SignalInterrupts(),

@@ -57,4 +57,4 @@ def _read(world: World, path: Path) -> tuple[bytes, CorpusFile]:
 
 
 def _reader(world: World) -> CorpusReader:
-    return CorpusReader(world.files, world.build.tools.wheels, world.places.cache)
+    return CorpusReader(world.files, world.build.tools.wheels, world.repositories, world.places.cache)

@@ -159,7 +159,7 @@ def _corpora(
     world: World, read: ReadStudy, problems: list[Problem]
 ) -> tuple[dict[str, Corpus], EnvironmentNotReady | None]:
     """The corpora that could be laid out, and what this machine lacked to lay out the others."""
-    reader = CorpusReader(world.files, world.build.tools.wheels, world.places.cache)
+    reader = CorpusReader(world.files, world.build.tools.wheels, world.repositories, world.places.cache)
     found: dict[str, Corpus] = {}
     missing: list[Problem] = []
     for name, source in read.corpora.items():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from runner.ports.files import Files
     from runner.ports.interrupts import Interrupts
     from runner.ports.progress import Progress
+    from runner.ports.repositories import Repositories
     from runner.ports.vectors import Vectors
 
 
@@ -51,6 +52,7 @@ class World:
     clock: Clock
     entropy: Entropy
     vectors: Vectors
+    repositories: Repositories
     build: Build
     """How images are built."""
     progress: Progress

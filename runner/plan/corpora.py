@@ -1,46 +1,34 @@
-"""A corpus is laid out from its parts, split into passages, and held against its lock.
-
-Knows wheels and folders; nothing of a part is ever run.
-"""
+"""A corpus is laid out from its parts, its passages are made or taken, and it is held against its lock."""
 
 from __future__ import annotations
 
-import io
-import lzma
-import zipfile
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from runner.core.canonical import Digest, sha256_digest
-from runner.core.corpus import CorpusLock, FilesPart, WheelPart
-from runner.core.errors import EnvironmentNotReady, Problem, StudyError
-from runner.core.passages import Splitter, passages_jsonl, skipped, split, tree_digest
-from runner.core.tars import TreeFile
+from runner.core.boundaries import bounded, scope_problems, scoped
+from runner.core.canonical import Digest
+from runner.core.corpus import CorpusLock
+from runner.core.errors import Problem, StudyError
+from runner.core.given import given_passages
+from runner.core.passages import LINES_1, Splitter, passages_digest, skipped, split, tree_digest
+from runner.core.sources import source_id_problems
 from runner.core.trees import placed, selected, tree_problems
-from runner.ports.fetching import Wheel
+from runner.plan.parts import PartReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from runner.core.corpus import CorpusFile
     from runner.core.passages import Passage
     from runner.core.resolved import CorpusSource
+    from runner.core.tars import TreeFile
     from runner.ports.fetching import WheelFetcher
     from runner.ports.files import Files
+    from runner.ports.repositories import Repositories
 
-_PYTHON: Final = "3.11"
-# Corpora are laid out from pure-Python wheels, which are the same on every architecture.
-_ARCH: Final = "amd64"
-_UNPACKED_LIMIT_BYTES: Final = 1 << 30
-_UNIX_MODE_SHIFT: Final = 16
-_LINK_TYPE: Final = 0o120000
-_FILE_TYPE: Final = 0o100000
-_TYPE_MASK: Final = 0o170000
-_EXECUTABLE: Final = 0o100
-# What zipfile raises for damaged members, encrypted ones (RuntimeError) and methods that it doesn't know.
-_UNZIP_FAULTS: Final = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError)
+# A file of a hundred thousand lines can be wrong in each; nobody reads more than these.
+_MOST_PROBLEMS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -50,6 +38,8 @@ class Corpus:
     name: str
     files: Mapping[str, TreeFile]
     passages: tuple[Passage, ...]
+    collections: tuple[str, ...] = ()
+    """The folders that documents of test collections lie in."""
 
     def contents(self) -> dict[str, bytes]:
         """The bytes of every file."""
@@ -58,42 +48,34 @@ class Corpus:
 
 @dataclass(frozen=True)
 class CorpusReader:
-    """Reads the parts of corpora; wheels are kept in `cache`, by digest."""
+    """Reads corpora; what is fetched for them is kept in `cache`."""
 
     files: Files
     wheels: WheelFetcher
+    repositories: Repositories
     cache: Path
 
     def corpus(self, declared: CorpusFile, folder: Path, document: str) -> Corpus:
         """The corpus that `declared`, a file in `folder`, describes.
 
         Raises:
-            StudyError: a part is missing or may not be laid out; every such part is named.
-            EnvironmentNotReady: a wheel can't be fetched, or isn't what its digest says.
+            StudyError: a part is missing or may not be laid out, or passages are wrong; everything is named.
+            EnvironmentNotReady: a part can't be fetched, or isn't what its digest says.
         """
-        pairs: list[tuple[str, TreeFile]] = []
-        problems: list[Problem] = []
-        for index, part in enumerate(declared.parts):
-            key = f"parts[{index}]"
-            try:
-                match part:
-                    case WheelPart():
-                        found = self._wheel(part, document, key)
-                    case FilesPart():
-                        found = self._folder(part, folder, document, key)
-            except StudyError as error:
-                problems += error.problems
-                continue
-            names = selected(sorted(found), part.include, part.exclude)
-            pairs += [(placed(part.into, name), found[name]) for name in names]
-        if not problems:
-            problems += tree_problems((path for path, _ in pairs), document)
-        if problems:
-            raise StudyError.of(problems)
-        files = dict(sorted(pairs, key=lambda pair: pair[0].encode("utf-8")))
-        rule = Splitter(declared.splitter.name, declared.splitter.target_bytes, declared.splitter.max_bytes)
-        passages = split({path: file.data for path, file in files.items()}, rule)
-        return Corpus(declared.name, files, passages)
+        files = self._laid_out(declared, folder, document)
+        contents = {path: file.data for path, file in files.items()}
+        problems = list(scope_problems(list(files), declared.scopes, document))
+        problems += source_id_problems(files, declared.collections, document)
+        passages: tuple[Passage, ...] = ()
+        try:
+            passages = self._passages(declared, contents, folder, document)
+        except StudyError as error:
+            problems += error.problems
+        else:
+            if not passages:
+                problems.append(Problem("no file of the corpus gives a passage", document, "parts"))
+        _refuse(problems, document)
+        return Corpus(declared.name, files, passages, declared.collections)
 
     def locked(self, source: CorpusSource, folder: Path) -> Corpus:
         """The corpus, which is what its lock says; raises as `corpus` does, and `StudyError` when it isn't."""
@@ -113,33 +95,36 @@ class CorpusReader:
             raise StudyError.of(problems)
         return found
 
-    def _folder(self, part: FilesPart, folder: Path, document: str, key: str) -> dict[str, TreeFile]:
-        root = folder / part.path
-        found: dict[str, TreeFile] = {}
+    def _laid_out(self, declared: CorpusFile, folder: Path, document: str) -> dict[str, TreeFile]:
+        reader = PartReader(self.files, self.wheels, self.repositories, self.cache)
+        pairs: list[tuple[str, TreeFile]] = []
         problems: list[Problem] = []
-        for name in self.files.walk(root):
-            data = self.files.read(root / name) if self.files.is_regular(root / name) else None
-            if data is None:
-                problems.append(Problem("only regular files can be laid out", document, f"{key}: {name}"))
-            else:
-                found[name] = TreeFile(data, self.files.is_executable(root / name))
-        if not found and not problems:
-            problems.append(Problem(f"there are no files in {root}", document, f"{key}.path"))
-        if problems:
-            raise StudyError.of(problems)
-        return found
+        for index, part in enumerate(declared.parts):
+            try:
+                found = reader.read(part, folder, document, f"parts[{index}]")
+            except StudyError as error:
+                problems += error.problems
+                continue
+            names = selected(sorted(found), part.include, part.exclude)
+            pairs += [(placed(part.into, name), found[name]) for name in names]
+        if not problems:
+            problems += tree_problems((path for path, _ in pairs), document)
+        _refuse(problems, document)
+        return dict(sorted(pairs, key=lambda pair: pair[0].encode("utf-8")))
 
-    def _wheel(self, part: WheelPart, document: str, key: str) -> dict[str, TreeFile]:
-        place = self.cache / "corpora" / part.sha256.partition(":")[2]
-        data = self.files.read(place / part.filename)
-        if data is None or sha256_digest(data) != part.sha256:
-            wheel = Wheel(part.name, part.version, part.filename, Digest(part.sha256))
-            self.wheels.download([wheel], place, python=_PYTHON, arch=_ARCH)
-            data = self.files.read(place / part.filename) or b""
-        if sha256_digest(data) != part.sha256:
-            message = f"what was fetched as {part.filename} is not what its digest says"
-            raise EnvironmentNotReady(message, document=document, key=f"{key}.sha256")
-        return _unzipped(data, document, key)
+    def _passages(
+        self, declared: CorpusFile, contents: Mapping[str, bytes], folder: Path, document: str
+    ) -> tuple[Passage, ...]:
+        scopes = scoped(list(contents), declared.scopes)
+        if declared.passages is None:
+            rule = declared.splitter
+            parameters = LINES_1 if rule is None else Splitter(rule.name, rule.target_bytes, rule.max_bytes)
+            return bounded(split(contents, parameters), scopes)
+        place = folder / declared.passages
+        data = self.files.read(place)
+        if data is None:
+            raise StudyError(f"there is no file {place}", document=document, key="passages")
+        return given_passages(data, contents, scopes, str(place))
 
 
 def lock_of(corpus: Corpus, corpus_sha256: Digest) -> CorpusLock:
@@ -149,7 +134,7 @@ def lock_of(corpus: Corpus, corpus_sha256: Digest) -> CorpusLock:
         name=corpus.name,
         corpus_sha256=corpus_sha256,
         tree_sha256=tree_digest(contents),
-        passages_sha256=sha256_digest(passages_jsonl(corpus.passages)),
+        passages_sha256=passages_digest(corpus.passages),
         files=len(contents),
         bytes=sum(len(data) for data in contents.values()),
         passages=len(corpus.passages),
@@ -157,32 +142,10 @@ def lock_of(corpus: Corpus, corpus_sha256: Digest) -> CorpusLock:
     )
 
 
-def _unzipped(data: bytes, document: str, key: str) -> dict[str, TreeFile]:
-    found: dict[str, TreeFile] = {}
-    left = _UNPACKED_LIMIT_BYTES
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for item in archive.infolist():
-                if item.is_dir():
-                    continue
-                mode = item.external_attr >> _UNIX_MODE_SHIFT
-                fault = _member_fault(item.filename, mode & _TYPE_MASK, found)
-                if fault:
-                    raise StudyError(fault, document=document, key=f"{key}: {item.filename}")
-                left -= item.file_size
-                if left < 0:
-                    raise StudyError("it unpacks to more than a gigabyte", document=document, key=key)
-                found[item.filename] = TreeFile(archive.read(item), bool(mode & _EXECUTABLE))
-    except _UNZIP_FAULTS as error:
-        raise StudyError(f"not a wheel: {error}", document=document, key=key) from error
-    return found
-
-
-def _member_fault(name: str, kind: int, found: Mapping[str, TreeFile]) -> str:
-    """Why a member of a wheel can't be laid out; what is wrong with its path is said by whoever lays out the tree."""
-    if kind == _LINK_TYPE:
-        return "it holds a link"
-    # Archives that were made on other systems say nothing of the type.
-    if kind not in (_FILE_TYPE, 0):
-        return "it holds something else than files"
-    return "it holds two files of this name" if name in found else ""
+def _refuse(problems: Sequence[Problem], document: str) -> None:
+    """Everything that is wrong is raised, if anything is; beyond what anybody reads, as a number."""
+    if not problems:
+        return
+    rest = len(problems) - _MOST_PROBLEMS
+    more = [Problem(f"and {rest} more are wrong", document)] if rest > 0 else []
+    raise StudyError.of([*problems[:_MOST_PROBLEMS], *more])

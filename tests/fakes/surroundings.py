@@ -25,6 +25,7 @@ from tests.fakes.engine import FakeEngine
 from tests.fakes.files import MemoryFiles
 from tests.fakes.image_tools import FakeArchive, FakeCompiler, FakeIndex, deb
 from tests.fakes.pods import Pods
+from tests.fakes.repositories import MemoryRepositories
 from tests.fakes.vectors import MemoryVectors
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def surroundings(images: Path) -> Surroundings:
         clock=clock,
         entropy=FakeEntropy(),
         vectors=MemoryVectors(),
+        repositories=MemoryRepositories(),
         build=build_in(images, wheels),
         progress=watcher,
         interrupts=interrupts,

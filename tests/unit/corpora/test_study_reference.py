@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runner.core.corpus import CorpusFile, CorpusLock, FilesPart, Splitter, WheelPart
+from runner.core.corpus import (
+    BeirPart,
+    CorpusFile,
+    CorpusLock,
+    FilesPart,
+    GitPart,
+    GivenPassage,
+    IrPart,
+    Scope,
+    Splitter,
+    WheelPart,
+)
 from runner.core.study import (
     Arm,
     Caps,
@@ -65,6 +76,11 @@ DOCUMENTED = set(re.findall(r"`(?:(?:[a-z_]+(?:\[\])?)?\.)?([a-z0-9_]+)`", REFER
         CorpusFile,
         WheelPart,
         FilesPart,
+        GitPart,
+        BeirPart,
+        IrPart,
+        Scope,
+        GivenPassage,
         Splitter,
         CorpusLock,
     ],

@@ -18,6 +18,7 @@ from runner.core.tars import TreeFile
 from runner.plan.corpora import CorpusReader, lock_of
 from tests.fakes.files import MemoryFiles
 from tests.fakes.image_tools import FakeIndex, wheel
+from tests.fakes.repositories import MemoryRepositories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def reader(data: bytes = b"", **held: str) -> CorpusReader:
     files = MemoryFiles()
     for name, text in held.items():
         files.put(HOME / name.replace("__", "/"), text)
-    return CorpusReader(files, Shelf(files, data), Path("/cache"))
+    return CorpusReader(files, Shelf(files, data), MemoryRepositories(), Path("/cache"))
 
 
 def declared(*parts: str) -> CorpusFile:
