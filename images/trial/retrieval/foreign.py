@@ -1,0 +1,71 @@
+"""How does a memory of somebody else's answer? Its MCP server's search tool is called, and its text read."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from messages.servers import Servers
+from retrieval.mapping import results_of
+from retrieval.own import Answer
+from retrieval.ranking import QueryError
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from retrieval.launch import Foreign, Launch, Query
+
+START_SECONDS = 60
+_MESSAGE_CHARACTERS = 200
+
+
+class ServerError(Exception):
+    """The server can't be used at all; the text says why."""
+
+
+class Asking:
+    """The tool of one server, from `start` to the end of its stack."""
+
+    def __init__(self, launch: Launch, system: Foreign) -> None:
+        """Nothing runs yet."""
+        self._system = system
+        self._depth = launch.depth
+        self._servers = Servers()
+        self._called = f"mcp__{system.server.name}__{system.tool}"
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """The server runs and has the tool.
+
+        Raises:
+            ServerError: it doesn't, or hasn't.
+        """
+        name = self._system.server.name
+        await self._servers.spawn([self._system.server], stack)
+        await self._servers.connect([self._called], START_SECONDS, stack)
+        if self._servers.states.get(name) != "connected":
+            raise ServerError(f"the server {name} didn't connect")
+        if not self._servers.schemas:
+            raise ServerError(f"the server {name} has no tool {self._system.tool}")
+
+    async def ask(self, query: Query) -> Answer:
+        """The server's own order, cut at the depth."""
+        began = time.perf_counter_ns()
+        answer = await self._servers.call(self._called, self._arguments(query))
+        called = time.perf_counter_ns()
+        if answer.failed:
+            raise QueryError(f"the tool answered an error: {' '.join(answer.text.split())[:_MESSAGE_CHARACTERS]}")
+        results, unmapped = results_of(answer.text, self._system.results, self._system.empty, self._depth)
+        decoded = time.perf_counter_ns()
+        return Answer(results, unmapped, 0, (called - began) // 1000, (decoded - called) // 1000)
+
+    def _arguments(self, query: Query) -> dict[str, object]:
+        system = self._system
+        given: dict[str, object] = {system.query: query.text}
+        if system.limit:
+            given[system.limit] = system.limit_value
+        if system.workspace and query.workspace:
+            given[system.workspace] = query.workspace
+        if system.at and query.at_s is not None:
+            given[system.at] = datetime.fromtimestamp(query.at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return given

@@ -1,0 +1,94 @@
+"""Which sources does a foreign answer name? A declared regular expression reads them out of its text."""
+
+from __future__ import annotations
+
+import math
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from retrieval.ranking import MILLION, QueryError
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
+ANSWER_CHARACTERS = 4_000_000
+SECONDS = 2.0
+SOURCE_CHARACTERS = 4096
+_LARGEST_ID = 2**64 - 1
+_LARGEST_NUMBER = 2**53
+
+
+def results_of(
+    text: str, pattern: re.Pattern[str], empty: re.Pattern[str] | None, depth: int, seconds: float = SECONDS
+) -> tuple[list[dict[str, object]], int]:
+    """The first `depth` results of an answer in its order, and how many of them can't be mapped.
+
+    One that names neither a passage nor a source is an empty object, which keeps its rank.
+
+    Raises:
+        QueryError: the answer is too long, takes too long, or holds no result where it should.
+    """
+    if len(text) > ANSWER_CHARACTERS:
+        raise QueryError(f"the answer is longer than {ANSWER_CHARACTERS} characters")
+    with _at_most(seconds):
+        found = [_result(match) for match, _ in zip(pattern.finditer(text), range(depth), strict=False)]
+        if not found and empty is not None and empty.search(text) is None:
+            raise QueryError("the answer holds no result, and doesn't say that there is none")
+    return found, sum(not result for result in found)
+
+
+def _result(match: re.Match[str]) -> dict[str, object]:
+    groups = match.groupdict()
+    found: dict[str, object] = {}
+    identity, source = _number(groups.get("id"), _LARGEST_ID), (groups.get("source") or "").strip()
+    if identity is not None:
+        found["id"] = identity
+    if source and len(source) <= SOURCE_CHARACTERS:
+        found["source"] = source
+    if not found:
+        return {}
+    for name in ("start", "end"):
+        place = _number(groups.get(name), _LARGEST_NUMBER)
+        if place is not None:
+            found[name] = place
+    score = _score_e6(groups.get("score"))
+    if score is not None:
+        found["score_e6"] = score
+    return found
+
+
+def _number(text: str | None, largest: int) -> int | None:
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(largest)):
+        return None
+    number = int(text)
+    return number if number <= largest else None
+
+
+def _score_e6(text: str | None) -> int | None:
+    try:
+        score = float(text or "") * MILLION
+    except ValueError:
+        return None
+    return round(score) if math.isfinite(score) and abs(score) <= _LARGEST_NUMBER else None
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """What runs in it is ended after so many seconds: Python's matcher looks for signals while it tries.
+
+    Raises:
+        QueryError: it was ended.
+    """
+
+    def end(_signal: int, _frame: Any) -> None:
+        raise QueryError(f"the mapping took longer than {seconds:g} s on the answer")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
