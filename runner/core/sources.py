@@ -67,7 +67,7 @@ def trec_id(path: str, collections: Sequence[str] = ()) -> str:
     for into in collections:
         found = document_id(into, path)
         if found is not None:
-            return found if _is_one_word(found) else _one_word(found)
+            return found if is_one_word(found) else _one_word(found)
     return _one_word(path)
 
 
@@ -90,6 +90,11 @@ class SourceIds:
         return cls(ids, back)
 
 
+def is_one_word(text: str) -> bool:
+    """Whether `text` can stand in a column: it has no white space and no control character."""
+    return not any(char.isspace() or ord(char) < 0x20 or ord(char) == 0x7F for char in text)
+
+
 def source_id_problems(paths: Iterable[str], collections: Sequence[str], document: str) -> tuple[Problem, ...]:
     """Every source at `paths` that TREC files couldn't tell from another one, or from none."""
     problems: list[Problem] = []
@@ -105,12 +110,8 @@ def source_id_problems(paths: Iterable[str], collections: Sequence[str], documen
     return tuple(problems)
 
 
-def _is_one_word(text: str) -> bool:
-    return not any(char.isspace() or ord(char) < 0x20 or ord(char) == 0x7F for char in text)
-
-
 def _one_word(text: str) -> str:
-    return "".join(_escaped(char) if char == "%" or not _is_one_word(char) else char for char in text)
+    return "".join(_escaped(char) if char == "%" or not is_one_word(char) else char for char in text)
 
 
 def _escaped(char: str) -> str:
