@@ -20,10 +20,6 @@ START_SECONDS = 60
 _MESSAGE_CHARACTERS = 200
 
 
-class ServerError(Exception):
-    """The server can't be used at all; the text says why."""
-
-
 class Asking:
     """The tool of one server, from `start` to the end of its stack."""
 
@@ -31,22 +27,33 @@ class Asking:
         """Nothing runs yet."""
         self._system = system
         self._depth = launch.depth
+        self._offered = launch.mcp_tools
         self._servers = Servers()
         self._called = f"mcp__{system.server.name}__{system.tool}"
 
     async def start(self, stack: AsyncExitStack) -> None:
-        """The server runs and has the tool.
-
-        Raises:
-            ServerError: it doesn't, or hasn't.
-        """
-        name = self._system.server.name
+        """The server was started, and asked for its tools; `states` and `tools` say how that went."""
         await self._servers.spawn([self._system.server], stack)
-        await self._servers.connect([self._called], START_SECONDS, stack)
-        if self._servers.states.get(name) != "connected":
-            raise ServerError(f"the server {name} didn't connect")
-        if not self._servers.schemas:
-            raise ServerError(f"the server {name} has no tool {self._system.tool}")
+        await self._servers.connect(self._offered, START_SECONDS, stack)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Server -> `connected` or `failed`."""
+        return self._servers.states
+
+    @property
+    def tools(self) -> list[str]:
+        """Those of the declared tools that the server has."""
+        return [schema["name"] for schema in self._servers.schemas]
+
+    @property
+    def fault(self) -> str:
+        """Why the tool can't be called; "" when it can."""
+        if self._called in self.tools:
+            return ""
+        name = self._system.server.name
+        is_there = self.states.get(name) == "connected"
+        return f"the server {name} has no tool {self._system.tool}" if is_there else f"the server {name} didn't connect"
 
     async def ask(self, query: Query) -> Answer:
         """The server's own order, cut at the depth."""
@@ -57,7 +64,7 @@ class Asking:
             raise QueryError(f"the tool answered an error: {' '.join(answer.text.split())[:_MESSAGE_CHARACTERS]}")
         results, unmapped = results_of(answer.text, self._system.results, self._system.empty, self._depth)
         decoded = time.perf_counter_ns()
-        return Answer(results, unmapped, 0, (called - began) // 1000, (decoded - called) // 1000)
+        return Answer(results, unmapped, None, (called - began) // 1000, (decoded - called) // 1000)
 
     def _arguments(self, query: Query) -> dict[str, object]:
         system = self._system

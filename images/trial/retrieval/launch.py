@@ -74,6 +74,8 @@ class Launch:
     system: Own | Foreign
     declared: Mapping[str, Any]
     """The system, as it was declared."""
+    mcp_tools: tuple[str, ...]
+    """Of the server, as clients of models name them."""
     depth: int
     threads: int
     warmup: int
@@ -99,6 +101,7 @@ def read_launch(arguments: Sequence[str]) -> Launch:
         return Launch(
             system=_system(given),
             declared=given["system"],
+            mcp_tools=tuple(_text(tool) for tool in given["mcp_tools"]),
             depth=_count(given, "depth"),
             threads=_count(given, "threads"),
             warmup=_whole(given["warmup"]),

@@ -16,7 +16,7 @@ import re
 import sys
 import time
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 BEGAN_NS = time.perf_counter_ns()
 # Thousands of classes are made below and none of them is garbage.
@@ -27,7 +27,7 @@ from messages import lazy  # noqa: E402 - its own folder isn't a place for impor
 
 lazy.make_lazy("mcp")
 
-from retrieval.launch import Foreign, Launch, LaunchError, Own, read_launch  # noqa: E402
+from retrieval.launch import Foreign, Launch, LaunchError, read_launch  # noqa: E402
 
 if TYPE_CHECKING:
     from retrieval.launch import Query
@@ -53,47 +53,61 @@ async def trial(launch: Launch) -> str:
     """Every query has its line, and "" is returned; or why no query can be asked."""
     async with AsyncExitStack() as stack:
         try:
-            system, about = await _started(launch, stack)
+            started = await _started(launch, stack)
         except Exception as error:
             # Not raised on: tasks of the stack would put it into a group with what else ends with them.
             return _sentence(error)
-        versions = {name: importlib.metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()}
-        say(
-            "start",
-            format=FORMAT,
-            version=VERSION,
-            client=CLIENT_VERSION,
-            system=launch.declared,
-            versions=versions,
-            sidecar=about,
-            depth=launch.depth,
-            threads=launch.threads,
-            queries=len(launch.queries),
-            startup_us=(time.perf_counter_ns() - BEGAN_NS) // 1000,
-        )
+        _say_start(launch, started)
+        if started.fault:
+            return started.fault
         gc.freeze()
         gc.enable()
         for number in range(launch.warmup if launch.queries else 0):
-            await asked(system, launch.queries[number % len(launch.queries)])
+            await asked(started.system, launch.queries[number % len(launch.queries)])
         for query in launch.queries:
-            say("ranking", query=query.id, **await asked(system, query))
+            say("ranking", query=query.id, **await asked(started.system, query))
         say("end", queries=len(launch.queries))
     return ""
 
 
-async def _started(launch: Launch, stack: AsyncExitStack) -> tuple[System, dict[str, str] | None]:
-    """The system, and what the sidecar says that it is, where it has to do with it."""
+class Started(NamedTuple):
+    """A system, and what there is to say of it."""
+
+    system: System
+    sidecar: dict[str, str] | None
+    """What the sidecar says that it is; None for a system that doesn't use it."""
+    tools: list[str]
+    servers: dict[str, str]
+    fault: str
+
+
+async def _started(launch: Launch, stack: AsyncExitStack) -> Started:
     if isinstance(launch.system, Foreign):
         asking = importlib.import_module("retrieval.foreign").Asking(launch, launch.system)
         await asking.start(stack)
-        return asking, None
-    return _own(launch, launch.system)
+        return Started(asking, None, asking.tools, asking.states, asking.fault)
+    sidecar = importlib.import_module("retrieval.sidecar").Sidecar(launch.url, launch.collection, launch.system.keeps)
+    searching = importlib.import_module("retrieval.own").Searching(launch, launch.system, sidecar)
+    return Started(searching, sidecar.about._asdict(), [], {}, "")
 
 
-def _own(launch: Launch, system: Own) -> tuple[System, dict[str, str]]:
-    sidecar = importlib.import_module("retrieval.sidecar").Sidecar(launch.url, launch.collection, system.keeps)
-    searching = importlib.import_module("retrieval.own").Searching(launch, system, sidecar)
-    return searching, sidecar.about._asdict()
+def _say_start(launch: Launch, started: Started) -> None:
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    say(
+        "start",
+        format=FORMAT,
+        version=VERSION,
+        client=CLIENT_VERSION,
+        system=launch.declared,
+        tools=started.tools,
+        servers=[{"name": name, "status": state} for name, state in sorted(started.servers.items())],
+        sidecar=started.sidecar,
+        versions={**versions, "python": platform.python_version()},
+        depth=launch.depth,
+        threads=launch.threads,
+        queries=len(launch.queries),
+        startup_us=(time.perf_counter_ns() - BEGAN_NS) // 1000,
+    )
 
 
 async def asked(system: System, query: Query) -> dict[str, object]:
@@ -103,7 +117,13 @@ async def asked(system: System, query: Query) -> dict[str, object]:
         answer = await system.ask(query)
         found: dict[str, object] = {**answer._asdict(), "error": ""}
     except Exception as error:
-        nothing: dict[str, object] = {"results": [], "unmapped": 0, "embed_us": 0, "search_us": 0, "decode_us": 0}
+        nothing: dict[str, object] = {
+            "results": [],
+            "unmapped": 0,
+            "embed_us": None,
+            "search_us": None,
+            "decode_us": None,
+        }
         found = {**nothing, "error": _sentence(error)}
     return {**found, "total_us": (time.perf_counter_ns() - began) // 1000}
 

@@ -26,7 +26,8 @@ class Answer(NamedTuple):
 
     results: Sequence[dict[str, object]]
     unmapped: int
-    embed_us: int
+    embed_us: int | None
+    """None: part of the search."""
     search_us: int
     decode_us: int
 
