@@ -1,4 +1,4 @@
-"""What a study of a size can see, printed beside its plan."""
+"""What a study may spend and take at most, and what one of its size can see, printed beside its plan."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from runner.core.resolved import ResolvedStudy
+    from runner.pipeline.forecasting import Forecast, Level
     from runner.ports.files import Files
 
 
@@ -76,6 +77,71 @@ def power_asked(files: Files, find: Callable[[str], Path], study: ResolvedStudy,
     return power_of(study, basis, asked["measure"], asked["detect"])
 
 
+def render_forecast(forecast: Forecast, console: Console) -> None:
+    """Print what the study may spend and take at most."""
+    time = forecast.time
+    trials = next(level.number for level in forecast.levels if level.level == "trial")
+    at_once = (
+        f"{formatting.counted(time.at_once.value, 'trial')} at a time"
+        if isinstance(time.at_once, Measured)
+        else time.at_once.reason
+    )
+    console.print(
+        f"a trial: at most {formatting.counted(forecast.requests, 'model request')} and {time.trial_s} s; "
+        f"in all {trials * forecast.requests:,} and {formatting.duration(1000 * time.study_s)}, {at_once}"
+    )
+    if forecast.attempts > 1:
+        console.print(f"a trial whose pod fails is tried again, {forecast.attempts} times in all, which adds to that")
+    console.print(
+        f"output: {_shown(forecast.output.tokens, '{:,} tokens a request; '.format, '')}{forecast.output.said}"
+    )
+    capped = [level for level in forecast.levels if isinstance(level.worst_microusd, Measured)]
+    if capped:
+        _render_levels(forecast, console)
+    else:
+        console.print(f"caps: none{', so that nothing bounds what is billed' if forecast.billed else ''}")
+    if forecast.smallest is not None:
+        least = forecast.smallest
+        console.print(
+            f"smallest request (task {least.task}, arm {least.arm}): {least.input_tokens:,} tokens of input and "
+            f"{least.output_tokens:,} of output at most, {formatting.dollars(least.worst_microusd)} "
+            f"at list price of {forecast.priced_as}"
+        )
+
+
+def _render_levels(forecast: Forecast, console: Console) -> None:
+    console.print(
+        f"caps, at list price of {forecast.priced_as or 'no model'} ({forecast.prices_source})"
+        + ("" if forecast.billed else "; nothing of it is billed")
+    )
+    table = Table("of one", "cap", "worst case", "in the study", box=None, pad_edge=False)
+    for level in forecast.levels:
+        table.add_row(
+            level.level,
+            _shown(level.cap_microusd, formatting.dollars),
+            _shown(level.worst_microusd, formatting.dollars),
+            _number(level),
+        )
+    console.print(table)
+    trials = next(level.number for level in forecast.levels if level.level == "trial")
+    covered = forecast.trials_covered
+    if isinstance(covered, Measured) and covered.value < trials:
+        console.print(
+            f"{covered.value:,} of {formatting.counted(trials, 'trial')} can spend all of their cap; "
+            "the others have what these leave of the wider caps"
+        )
+
+
+def _number(level: Level) -> str:
+    match level.level:
+        case "study":
+            return ""
+        case "request":
+            return f"at most {level.number:,}"
+        case _:
+            return f"{level.number:,}"
+
+
 def render_power(power: Power, console: Console) -> None:
     """Print what the study sees at its own size and at others."""
     console.print(
@@ -112,5 +178,5 @@ def render_power(power: Power, console: Console) -> None:
         console.print(said)
 
 
-def _shown(quantity: Quantity, show: Callable[[int], str]) -> str:
-    return show(quantity.value) if isinstance(quantity, Measured) else formatting.ABSENT
+def _shown(quantity: Quantity, show: Callable[[int], str], absent: str = formatting.ABSENT) -> str:
+    return show(quantity.value) if isinstance(quantity, Measured) else absent

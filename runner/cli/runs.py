@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner import wiring
-from runner.cli.planning import power_asked, power_options, render_power
+from runner.cli.planning import power_asked, power_options, render_forecast, render_power
 from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
@@ -22,7 +22,9 @@ from runner.core.outcomes import Outcome
 from runner.core.visible import visible
 from runner.pipeline import concluding, executing, locking, resuming
 from runner.pipeline.folder import find_run
+from runner.pipeline.forecasting import forecast_of
 from runner.pipeline.status import RunStatus, run_status
+from runner.publish import formatting
 
 if TYPE_CHECKING:
     from runner.pipeline.world import World
@@ -37,31 +39,30 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @power_options
 @_JSON
 def plan(study: Path, *, as_json: bool, **asked: Any) -> None:
-    """Show what STUDY would run, in which order, and how its arms differ. Nothing is spent or started.
+    """Show what STUDY would run, in which order, how its arms differ, and what it may spend. Nothing is started.
 
-    With --pilot, or with stated standard deviations of logarithms, say what effect a study of this size can see, and
-    with --detect how many repetitions an effect needs. With --json and these, print the power alone.
+    Spend and time are worst cases by the study's own caps and limits. With --pilot, or with stated standard deviations
+    of logarithms, say what effect a study of this size can see, and with --detect how many repetitions an effect needs.
     """
     with Watch() as watch:
         planned = locking.plan_study(wiring.make_world(watch), study)
-    power = power_asked(wiring.make_files(), _folder, planned.study, asked)
+    declared = planned.study
+    power = power_asked(wiring.make_files(), _folder, declared, asked)
+    forecast = forecast_of(declared, planned.plan, planned.loaded.prices)
     if as_json:
-        document = planned.plan.to_bytes() if power is None else canonical_line(power.json_value())
-        sys.stdout.write(document.decode("utf-8"))
+        document = {"forecast": forecast.json_value(), "plan": planned.plan.json_value()}
+        if power is not None:
+            document["power"] = power.json_value()
+        sys.stdout.write(canonical_line(document).decode("utf-8"))
         return
-    declared, limits = planned.study, planned.study.limits
     console = Console(highlight=False, markup=False)
     trials = len(planned.plan.trials)
     console.print(
-        f"{declared.name}: {len(declared.tasks)} tasks x {declared.repetitions} repetitions x "
-        f"{len(declared.arms)} arms = {trials} trials"
+        f"{declared.name}: {formatting.counted(len(declared.tasks), 'task')} x "
+        f"{formatting.counted(declared.repetitions, 'repetition')} x {len(declared.arms)} arms = {trials} trials"
     )
-    console.print(
-        f"at most {limits.requests} model requests and {limits.wall_s + limits.grace_s} s a trial; "
-        f"{trials * limits.requests} requests and {trials * (limits.wall_s + limits.grace_s) // 60} minutes in all"
-    )
-    if declared.model.mode == "scripted":
-        console.print("evidence: fixture; a deterministic policy plays the model, and nothing is paid")
+    console.print(_who_answers(declared.model.mode))
+    render_forecast(forecast, console)
     for arm in declared.arms:
         console.print(
             f"\n{arm.name}: {'the control' if arm.name == declared.control else 'differs from the control in'}"
@@ -78,6 +79,16 @@ def plan(study: Path, *, as_json: bool, **asked: Any) -> None:
     console.print(table)
     if power is not None:
         render_power(power, console)
+
+
+def _who_answers(mode: str) -> str:
+    match mode:
+        case "scripted":
+            return "evidence: fixture; a deterministic policy plays the model, and nothing is billed"
+        case "replay":
+            return "a cassette answers, and nothing is billed; the evidence is of the kind that was recorded"
+        case _:
+            return "a provider answers, and bills what it generates"
 
 
 @click.command()

@@ -64,7 +64,7 @@ def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> Pod
         instructions=_joined(study.client_instructions, arm.instructions),
         env={**client.env, **arm.env},
         max_turns=client.max_turns,
-        max_output_tokens=study.output_tokens,
+        max_output_tokens=study.told_output_tokens,
         sidecar_ready_url=SIDECAR_READY_URL if arm.sidecar else "",
         command=client.command,
         effort=client.effort,

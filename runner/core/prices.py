@@ -133,13 +133,15 @@ class PriceFile(Part):
         )
 
 
-def _dollars(model: str, *cents_of_cent: int, source: str = "") -> ListPrice:
+_CLAUDE_SOURCE: Final = "single-counter runs of Claude Code 2.1.332 on 2026-11-29"
+
+
+def _dollars(model: str, *cents_of_cent: int, source: str = _CLAUDE_SOURCE) -> ListPrice:
     """A price from ten-thousandths of a dollar per million tokens, in the order of `TOKEN_CLASSES`."""
     classes = dict(zip(TOKEN_CLASSES, (value * 100 for value in cents_of_cent), strict=True))
     return ListPrice(model=model, source=source, **classes)
 
 
-_CLAUDE_SOURCE: Final = "single-counter runs of Claude Code 2.1.332 on 2026-11-29"
 _OPENAI_SOURCE: Final = "developers.openai.com/api/docs/models/{}, an undated copy read on 2026-11-29"
 _OPENAI_MODELS: Final = ("gpt-6-luna", "gpt-6-sol", "gpt-6.1-sol", "gpt-6.2-sol")
 

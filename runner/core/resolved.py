@@ -75,8 +75,14 @@ class ResolvedStudy(Document):
 
     @property
     def output_tokens(self) -> int | None:
-        """What one request may write at most: the client's own limit, or the one that the caps count on."""
-        return self.client.max_output_tokens or self.caps.output_tokens
+        """What one request may write at most: the client's own limit, or the lower one that the caps count on."""
+        limits = (self.client.max_output_tokens, self.caps.output_tokens)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def told_output_tokens(self) -> int | None:
+        """What of it the client is told; None where it can't be told, or nothing is to be said."""
+        return self.output_tokens if self.client.output_limit else None
 
     def arm(self, name: str) -> ResolvedArm:
         """The arm called `name`, which must be one of the study's."""

@@ -1,6 +1,6 @@
 """What a gateway is told about money, and whether a study's caps leave room for a single request.
 
-The arithmetic of a request's worst case is the gateway's; this module only lays out prices and bounds for it.
+The arithmetic of a request's worst case is the gateway's; this module lays out prices and bounds for it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import Problem
 from runner.core.gateway import LongContextPart, PricePart, SpendingPart, SurchargePart
+from runner.core.quantities import Unavailable
+from runner.core.request_cost import smallest_requests
 from runner.core.usage import TOKEN_CLASSES
 
 if TYPE_CHECKING:
@@ -61,29 +63,30 @@ def spending_for(study: ResolvedStudy, prices: PriceTable, grant_microusd: int, 
 
 
 def cap_problems(study: ResolvedStudy, prices: PriceTable, document: str) -> Iterator[Problem]:
-    """Why the caps of `study` can't be kept, or leave no room for even one request."""
+    """Why the caps of `study` can't be kept, or leave some trial no room for even one request."""
     caps = study.caps
     if not caps.capped:
         return
-    output_tokens = study.output_tokens
-    if output_tokens is None:
-        hint = "the client is told so, and the worst case of a request is counted with it"
+    if study.output_tokens is None:
+        hint = "the client is told so where it can be, and the worst case of a request is counted with it"
         yield Problem("a cap needs to know what one request may write at most", document, "caps.output_tokens", hint)
         return
-    price = prices.price_of(study.client.model)
-    if price is None:
+    smallest = smallest_requests(study, prices)
+    if isinstance(smallest, Unavailable):
         hint = "bring a table of prices: `prices` of the study"
         message = f"the model {study.client.model!r} has no price, so nothing it does can be capped"
         yield Problem(message, document, "client.model", hint)
         return
-    shortest = min(len(task.prompt.encode("utf-8")) for task in study.tasks)
-    input_tokens = shortest * caps.input_tokens_per_1000_bytes // 1000 + caps.hidden_input_tokens
-    exact = input_tokens * price.input_tokens + output_tokens * price.output_tokens
-    least = -(-exact // 1_000_000)
-    for name in ("request_microusd", "trial_microusd", "block_microusd", "study_microusd"):
-        cap = getattr(caps, name)
-        if cap is not None and cap < least:
-            hint = "raise it, or lower caps.output_tokens"
+    # Every trial has to begin with one, so that the largest of the smallest decides.
+    for name, cap in caps.declared().items():
+        short = [item for item in smallest if item.microusd > cap]
+        if short:
+            whose = "this study" if len(short) == len(smallest) else f"task {short[-1].task}, arm {short[-1].arm},"
+            size = short[-1].size
             yield Problem(
-                f"not even one request fits: it may cost {least} micro-dollars", document, f"caps.{name}", hint
+                f"not even one request of {whose} fits: with {size.input_tokens} tokens of input and "
+                f"{size.output_tokens} of output it may cost {short[-1].microusd} micro-dollars",
+                document,
+                f"caps.{name}",
+                f"{short[-1].microusd} is the least that would do; with a lower caps.output_tokens less does",
             )

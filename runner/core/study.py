@@ -29,7 +29,10 @@ _MOST_BYTES = 1 << 50
 Turns = Annotated[int, Field(ge=1, le=1000)]
 
 
-# What a kind of client can't be told stands as a constant, so that whoever reads a study need not know its kind.
+# What a kind of client can't be told stands as a constant, so that whoever reads a study need not know its kind. So
+# does what is known of its requests before there are any: `envelope_bytes` are in each besides prompt and instructions,
+# `caches_prompts` says whether they ask for a cache, and `output_limit` how it is told what one may write, "" where it
+# can't be.
 class ClaudeCodeClient(Part):
     """The Claude Code CLI in print mode."""
 
@@ -45,6 +48,14 @@ class ClaudeCodeClient(Part):
     command: ClassVar[tuple[str, ...]] = ()
     takes_servers: ClassVar[bool] = True
     default_image: ClassVar[str] = "trial"
+    # 37,600 with its three default tools, which are 7,700 of it (version 2.1.332): less than any set of tools makes.
+    envelope_bytes: ClassVar[int] = 28_000
+    output_limit: ClassVar[str] = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+
+    @property
+    def caches_prompts(self) -> bool:
+        """Whether its requests ask for a cache."""
+        return "DISABLE_PROMPT_CACHING" not in self.env
 
 
 class CodexClient(Part):
@@ -62,6 +73,10 @@ class CodexClient(Part):
     command: ClassVar[tuple[str, ...]] = ()
     takes_servers: ClassVar[bool] = True
     default_image: ClassVar[str] = "codex"
+    # 26,600 with version 0.163.0, most of which is a prompt that depends on the model.
+    envelope_bytes: ClassVar[int] = 8_000
+    caches_prompts: ClassVar[bool] = True
+    output_limit: ClassVar[str] = ""
 
 
 class MessagesClient(Part):
@@ -79,6 +94,9 @@ class MessagesClient(Part):
     command: ClassVar[tuple[str, ...]] = ()
     takes_servers: ClassVar[bool] = True
     default_image: ClassVar[str] = "messages"
+    envelope_bytes: ClassVar[int] = 200
+    caches_prompts: ClassVar[bool] = True
+    output_limit: ClassVar[str] = "its configuration"
 
 
 class CommandClient(Part):
@@ -96,6 +114,9 @@ class CommandClient(Part):
     effort: ClassVar[str] = ""
     takes_servers: ClassVar[bool] = False
     default_image: ClassVar[str] = "trial"
+    envelope_bytes: ClassVar[int] = 0
+    caches_prompts: ClassVar[bool] = False
+    output_limit: ClassVar[str] = "PAIRBENCH_MAX_OUTPUT_TOKENS"
 
 
 Client: TypeAlias = Annotated[
@@ -193,8 +214,17 @@ class Caps(Part):
     @property
     def capped(self) -> bool:
         """Whether anything is capped."""
-        caps = (self.request_microusd, self.trial_microusd, self.block_microusd, self.study_microusd)
-        return any(cap is not None for cap in caps)
+        return bool(self.declared())
+
+    def declared(self) -> dict[str, int]:
+        """The caps that there are, by their key, the narrowest first."""
+        caps = {
+            "request_microusd": self.request_microusd,
+            "trial_microusd": self.trial_microusd,
+            "block_microusd": self.block_microusd,
+            "study_microusd": self.study_microusd,
+        }
+        return {name: cap for name, cap in caps.items() if cap is not None}
 
     @model_validator(mode="after")
     def _trial_has_one(self) -> Self:

@@ -9,13 +9,14 @@ from runner.core.gateway import EVIDENCE_FOLDER, GatewayConfig, PolicyChoice, To
 from runner.core.launch import GATEWAY_SOCKET, LaunchLimits, LaunchRequest, session_id_of
 from runner.core.owner import RUN
 from runner.core.plan import PlannedTrial
-from runner.core.resolved import ResolvedStudy
+from runner.core.resolved import ResolvedArm, ResolvedStudy, ResolvedTask
 from runner.core.study import Caps, ClaudeCodeClient, Limits
 from runner.execute.pod import PodImages, PodOrder
 from runner.ports.engine import ImageFacts
 from tests.fakes.engine import FakeEngine
 
 if TYPE_CHECKING:
+    from runner.core.study import Client
     from tests.fakes.pods import Pods
 
 RUN_NAME = "demo-1"
@@ -38,11 +39,23 @@ def planned(
     )
 
 
-def capped_study(caps: Caps, model: str = "claude-sonnet-4-5") -> ResolvedStudy:
-    """As much of a study as caps look at."""
-    client = ClaudeCodeClient(kind="claude-code", model=model)
+def capped_study(
+    caps: Caps, model: str = "claude-sonnet-4-5", *, client: Client | None = None, prompts: tuple[str, ...] = ("?",)
+) -> ResolvedStudy:
+    """As much of a study as caps look at: two arms, the second with instructions of 1,000 bytes, tasks `t1`, `t2`, ..."""
+    plain = dict[str, Any](description="", image="trial", env={}, sidecar=False, mcp_servers=())
+    arms = [ResolvedArm(name=name, instructions=text, **plain) for name, text in (("off", ""), ("told", "x" * 1000))]
+    tasks = [ResolvedTask(id=f"t{n}", corpus="c", prompt=prompt, tags=()) for n, prompt in enumerate(prompts, 1)]
     # The rest isn't there: whoever looks at more than caps do meets an error.
-    return ResolvedStudy.model_construct(**dict[str, Any](caps=caps, client=client))
+    return ResolvedStudy.model_construct(
+        **dict[str, Any](
+            caps=caps,
+            client=client or ClaudeCodeClient(kind="claude-code", model=model),
+            client_instructions="",
+            arms=tuple(arms),
+            tasks=tuple(tasks),
+        )
+    )
 
 
 def order(trial: PlannedTrial, attempt: int = 1, *, joins_sidecar: bool = False) -> PodOrder:

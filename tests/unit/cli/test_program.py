@@ -93,13 +93,61 @@ def test_wrong_usage_ends_2(pairbench: Pairbench, tmp_path: Path, arguments: Seq
 
 
 def test_a_plan_is_shown(pairbench: Pairbench, home: Path) -> None:
-    """Arms, their difference, and the schedule; as tables, and as JSON."""
+    """Arms, their difference, the schedule, and the bounds of money and time; as tables, and as JSON."""
     done = pairbench(home, "plan", "studies/demo/study.toml")
     assert done.returncode == 0, done.stderr
-    assert "demo: 2 tasks x 1 repetitions x 2 arms = 4 trials" in done.stdout
+    assert "demo: 2 tasks x 1 repetition x 2 arms = 4 trials" in done.stdout
+    assert "nothing is billed" in done.stdout
+    assert "caps: none\n" in done.stdout
     assert "+ pod: within reach of the sidecar" in done.stdout
     found = json.loads(pairbench(home, "plan", "studies/demo/study.toml", "--json").stdout)
-    assert (found["format"], len(found["trials"])) == ("pairbench/plan", 4)
+    assert (found["plan"]["format"], len(found["plan"]["trials"])) == ("pairbench/plan", 4)
+    assert sorted(found) == ["forecast", "plan"]
+    assert found["forecast"]["time"] == {"at_once": 1, "study_s": 560, "trial_s": 140}
+
+
+def test_a_plan_says_all_that_was_asked_in_one_document(pairbench: Pairbench, home: Path) -> None:
+    """Power stands beside the plan and its bounds, not in their place."""
+    spreads = ("--task-sd", "0.6", "--effect-sd", "0.1", "--repetition-sd", "0.2")
+    found = json.loads(pairbench(home, "plan", "studies/demo/study.toml", *spreads, "--json").stdout)
+    assert sorted(found) == ["forecast", "plan", "power"]
+    assert found["power"]["tasks"] == 2
+
+
+CAPS = """
+[caps]
+request_microusd = {request}
+trial_microusd = 1000000
+study_microusd = 2500000
+output_tokens = 1000
+"""
+
+
+def test_a_plan_shows_caps_and_what_they_allow(pairbench: Pairbench, home: Path) -> None:
+    """At list price, although nothing of a scripted study is billed."""
+    text = CLAUDE_STUDY.replace("repetitions = 2", "repetitions = 1") + CAPS.format(request=400_000)
+    (home / "studies/demo/capped.toml").write_text(text, "utf-8")
+    done = pairbench(home, "plan", "studies/demo/capped.toml")
+    assert done.returncode == 0, done.stderr
+    words = " ".join(done.stdout.split())
+    assert "1,000 tokens a request; max_tokens of each request, told to claude-code by CLAUDE_CODE_MAX_OUTPUT" in words
+    assert "caps, at list price of claude-sonnet-4-5" in words
+    assert "nothing of it is billed" in words
+    assert "request $0.4000 $0.4000 at most 512" in words
+    assert "trial $1.000 $1.000 4" in words
+    assert "block \N{EM DASH} $2.000 2" in words
+    assert "study $2.500 $2.500" in words
+    assert "2 of 4 trials can spend all of their cap" in words
+
+
+def test_a_plan_refuses_caps_that_no_request_fits_into(pairbench: Pairbench, home: Path) -> None:
+    """With the key, and the least that would do."""
+    text = CLAUDE_STUDY + CAPS.format(request=100_000)
+    (home / "studies/demo/low.toml").write_text(text, "utf-8")
+    done = pairbench(home, "plan", "studies/demo/low.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "caps.request_microusd: not even one request of this study fits" in done.stderr
+    assert "is the least that would do" in done.stderr
 
 
 def test_a_wrong_study_ends_2_with_every_problem_on_a_line(pairbench: Pairbench, home: Path) -> None:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from runner.adapters.disk import Disk
 from runner.clients.launching import ANY_OCCASION, expectation_of, launch_of, undeclared_differences, version_command
-from runner.core.study import StudyFile
+from runner.core.study import Caps, ClaudeCodeClient, CodexClient, CommandClient, StudyFile
 from runner.plan.load import load_study
 
 STUDIES = Path(__file__).parents[3] / "corpora" / "clients"
@@ -60,3 +60,29 @@ def test_what_a_client_can_t_be_told_can_t_be_declared(kind: str, key: str, valu
     declared["client"][key] = value
     with pytest.raises(ValidationError, match=rf"client\.{kind}\.{key}"):
         StudyFile.model_validate(declared)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("claude-code", "CLAUDE_CODE_MAX_OUTPUT_TOKENS"), ("command", "PAIRBENCH_MAX_OUTPUT_TOKENS"), ("codex", "")],
+)
+def test_the_output_that_caps_count_on_is_told_to_whom_it_can_be(kind: str, name: str) -> None:
+    """Codex runs under a cap without being told."""
+    study = load_study(STUDIES / "command.toml", Disk()).study
+    clients: dict[str, Any] = {
+        "claude-code": ClaudeCodeClient(kind="claude-code", model="claude-sonnet-4-5"),
+        "codex": CodexClient(kind="codex", model="gpt-6.1-sol"),
+        "command": CommandClient(kind="command", model="m", command=("a",)),
+    }
+    capped = study.model_copy(update={"client": clients[kind], "caps": Caps(trial_microusd=10**6, output_tokens=1234)})
+    env = launch_of(capped, capped.arms[0], ANY_OCCASION).spec.env
+    assert clients[kind].output_limit == name
+    assert [key for key, value in env.items() if value == "1234"] == ([name] if name else [])
+
+
+def test_the_agent_loop_is_told_the_lower_limit_in_its_configuration() -> None:
+    """Its own default is higher."""
+    study = load_study(STUDIES / "messages.toml", Disk()).study
+    capped = study.model_copy(update={"caps": Caps(trial_microusd=10**6, output_tokens=1234)})
+    (config,) = (file for file in launch_of(capped, capped.arms[0], ANY_OCCASION).files if file.name == "messages.json")
+    assert b'"max_output_tokens": 1234' in config.data

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import ValidationError
 
 from runner.core.prices import LIST_PRICES
-from runner.core.resolved import ResolvedTask
 from runner.core.spending import cap_problems, spending_for
-from runner.core.study import Caps
+from runner.core.study import Caps, ClaudeCodeClient, CodexClient, CommandClient, MessagesClient
 from tests.fakes.orders import capped_study
+
+if TYPE_CHECKING:
+    from runner.core.study import Client
 
 PROMPT = "x" * 1000
 
 
-def problems(model: str = "claude-sonnet-4-5", **caps: Any) -> list[str]:
-    study = capped_study(Caps(**caps), model)
-    task = ResolvedTask(id="t", corpus="c", prompt=PROMPT, tags=())
-    found = cap_problems(study.model_copy(update={"tasks": (task,)}), LIST_PRICES, "study.toml")
-    return [f"{problem.key}: {problem.message}" for problem in found]
+def problems(model: str = "claude-sonnet-4-5", client: Client | None = None, **caps: Any) -> list[str]:
+    study = capped_study(Caps(**caps), model, client=client, prompts=(PROMPT,))
+    return [f"{item.key}: {item.message} ({item.hint})" for item in cap_problems(study, LIST_PRICES, "study.toml")]
 
 
 def test_without_a_cap_nothing_is_asked_for() -> None:
@@ -30,24 +30,64 @@ def test_without_a_cap_nothing_is_asked_for() -> None:
 
 def test_a_cap_needs_a_bound_of_the_output() -> None:
     """Otherwise no worst case is known before a request goes out."""
-    assert problems(trial_microusd=10**9) == [
-        "caps.output_tokens: a cap needs to know what one request may write at most"
-    ]
+    (found,) = problems(trial_microusd=10**9)
+    assert found.startswith("caps.output_tokens: a cap needs to know what one request may write at most (")
 
 
 def test_a_model_without_a_price_cannot_be_capped() -> None:
     """The study is told to bring a table."""
     (found,) = problems(model="nobody-knows", trial_microusd=10**9, output_tokens=1000)
-    assert found == "client.model: the model 'nobody-knows' has no price, so nothing it does can be capped"
+    assert found == (
+        "client.model: the model 'nobody-knows' has no price, so nothing it does can be capped "
+        "(bring a table of prices: `prices` of the study)"
+    )
 
 
-def test_every_cap_has_room_for_one_request() -> None:
-    """1000 bytes and 4000 hidden tokens at 3 dollars per million, 1000 tokens at 15: 30,000 micro-dollars."""
-    caps: dict[str, Any] = {"request_microusd": 29_999, "trial_microusd": 29_999, "study_microusd": 30_000}
-    assert problems(output_tokens=1000, **caps) == [
-        "caps.request_microusd: not even one request fits: it may cost 30000 micro-dollars",
-        "caps.trial_microusd: not even one request fits: it may cost 30000 micro-dollars",
+def test_a_cap_has_room_for_one_request_of_every_trial() -> None:
+    """A command may send nothing but its prompt: 1,000 bytes of it, 1,000 of instructions, 4,000 hidden tokens and 1.
+
+    6,001 tokens at 3 dollars per million and 1,000 at 15, times 1.1 for a region that the account may have set.
+    """
+    caps: dict[str, Any] = {"request_microusd": 36_303, "trial_microusd": 36_304, "study_microusd": 36_303}
+    command = CommandClient(kind="command", model="claude-sonnet-4-5", command=("a",))
+    said = (
+        "not even one request of task t1, arm told, fits: with 6001 tokens of input and 1000 of output it may cost "
+        "36304 micro-dollars (36304 is the least that would do; with a lower caps.output_tokens less does)"
+    )
+    assert problems(client=command, output_tokens=1000, **caps) == [
+        f"caps.request_microusd: {said}",
+        f"caps.study_microusd: {said}",
     ]
+
+
+def test_a_client_that_caches_its_prompt_pays_for_writing_it() -> None:
+    """Claude Code's smallest request has 28,000 bytes of its own, written to the cache at 3.75 dollars per million."""
+    (found,) = problems(output_tokens=1000, trial_microusd=1)
+    assert found.startswith(
+        "caps.trial_microusd: not even one request of this study fits: with 34001 tokens of input and 1000 of output it "
+        "may cost 156755 micro-dollars (156755 is the least that would do;"
+    )
+    plain = ClaudeCodeClient(kind="claude-code", model="claude-sonnet-4-5", env={"DISABLE_PROMPT_CACHING": "1"})
+    (found,) = problems(client=plain, output_tokens=1000, trial_microusd=1)
+    assert "(128704 is the least that would do;" in found
+
+
+def test_a_client_that_cannot_be_told_is_counted_with_the_declared_bound() -> None:
+    """Codex: 8,000 bytes of its own, 8,000 tokens that nobody tells it about."""
+    codex = CodexClient(kind="codex", model="gpt-6.1-sol")
+    (found,) = problems(client=codex, output_tokens=8000, trial_microusd=100_000)
+    assert "with 14001 tokens of input and 8000 of output it may cost 126503 micro-dollars" in found
+    assert problems(client=codex, output_tokens=8000, trial_microusd=126_503) == []
+
+
+def test_the_lower_of_two_limits_of_the_output_counts() -> None:
+    """The client is told that one."""
+    own = MessagesClient(kind="messages", model="claude-sonnet-4-5", max_output_tokens=2000)
+    assert capped_study(Caps(output_tokens=9000), client=own).output_tokens == 2000
+    assert capped_study(Caps(output_tokens=500), client=own).output_tokens == 500
+    assert capped_study(Caps(output_tokens=500), client=own).told_output_tokens == 500
+    codex = CodexClient(kind="codex", model="gpt-6.1-sol")
+    assert capped_study(Caps(output_tokens=500), client=codex).told_output_tokens is None
 
 
 def test_a_cap_beyond_the_trial_needs_one_of_the_trial() -> None:
