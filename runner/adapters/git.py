@@ -170,7 +170,8 @@ class GitRepositories:
                 raise EnvironmentNotReady(f"git {arguments[0]} didn't end within {_TIMEOUT_S} s", key=key) from error
             except subprocess.CalledProcessError as error:
                 said = error.stderr.decode("utf-8", "replace").strip().splitlines()
-                words = " ".join(said[-3:]) or f"exit {error.returncode}"
+                told = [line for line in said if line.startswith(("fatal: ", "error: "))] or said
+                words = " ".join(told[:3]) or f"exit {error.returncode}"
                 raise EnvironmentNotReady(f"git {arguments[0]} failed: {words}", document="git", key=key) from error
         return done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from posixpath import normpath
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _LIMIT_BYTES: Final = 1 << 30
 _URL: Final[TypeAdapter[str]] = TypeAdapter(RepositoryUrl)
 # What Git reads as an address of ssh, where no scheme stands: user@host:path.
-_SHORT_SSH: Final = re.compile(r"((?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*):(?!//)/*(.+)")
+_SHORT_SSH: Final = re.compile(r"((?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*):(?!//)/?([^:/].*)")
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class GitReader:
             EnvironmentNotReady: it can't be fetched.
         """
         place = _Place(document, key)
-        try:
-            found = self._files(part, place, fresh=False)
-            if _digest(found) == part.tree_sha256:
-                return found
-        except EnvironmentNotReady:
+        found: dict[str, TreeFile] = {}
+        if self.repositories.holds(part.commit, self._store(part.commit)):
             # A store that can be deleted at any time can be damaged at any time too.
-            found = {}
+            with contextlib.suppress(EnvironmentNotReady):
+                found = self._files(part, place, fresh=False)
+        if found and _digest(found) == part.tree_sha256:
+            return found
         found = self._files(part, place, fresh=True)
         if _digest(found) != part.tree_sha256:
             raise StudyError(
@@ -101,7 +102,7 @@ class GitReader:
         self, url: str, commit: str, prefix: str, declared: set[str], place: _Place, *, fresh: bool
     ) -> dict[str, _Found]:
         """What a commit holds by whole path; submodules of `declared` are entered, and taken out of it."""
-        store = self.cache / "corpora" / "git" / commit
+        store = self._store(commit)
         if fresh or not self.repositories.holds(commit, store):
             self.repositories.fetch(url, commit, store)
         found: dict[str, _Found] = {}
@@ -117,6 +118,9 @@ class GitReader:
                 raise StudyError(str(error), document=place.document, key=f"{place.key}.submodules: {whole}") from error
             found |= self._within(inner, entry.object, f"{whole}/", declared, place, fresh=fresh)
         return found
+
+    def _store(self, commit: str) -> Path:
+        return self.cache / "corpora" / "git" / commit
 
     def _fault(self, path: str, item: _Found) -> str:
         """Why what stands there can't be laid out; "" when it can."""

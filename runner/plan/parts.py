@@ -72,8 +72,9 @@ class PartReader:
     def _test_collection(self, part: IrPart, folder: Path, document: str, key: str) -> dict[str, TreeFile]:
         paths: dict[str, Path] = {}
         for path in part.paths:
-            within = list(self.files.walk(folder / path))
-            paths |= {f"{path}/{name}": folder / path / name for name in within} or {path: folder / path}
+            place = folder / path
+            within = () if self.files.is_regular(place) else tuple(self.files.walk(place))
+            paths |= {f"{path}/{name}": place / name for name in within} or {path: place}
         return self._collection(Collection(document, part.encoding), paths, f"{key}.documents")
 
     def _collection(self, found: Collection, paths: Mapping[str, Path], key: str) -> dict[str, TreeFile]:

@@ -267,3 +267,99 @@ def test_a_splitter_whose_passages_could_not_reach_their_target() -> None:
     )
     with pytest.raises(ValueError, match="max_bytes must be at least target_bytes"):
         CorpusFile.model_validate_json(text)
+
+
+BEIR = b"""{"_id": "d 1", "title": "One", "text": "First."}
+{"_id": "d2", "text": "Second."}
+"""
+
+
+def test_a_folder_of_beir_is_laid_out_as_documents() -> None:
+    """One file a document; the queries and labels beside are left alone."""
+    made = reader()
+    made.files.write(HOME / "nano/corpus.jsonl", BEIR)
+    made.files.write(HOME / "nano/queries.jsonl", b"{")
+    found = made.corpus(declared('{ kind = "beir", path = "nano", into = "docs" }'), HOME, "corpus.toml")
+    assert found.contents() == {"docs/d%201.txt": b"One\n\nFirst.", "docs/d2.txt": b"Second."}
+    assert found.collections == ("docs",)
+    assert [passage.text for passage in found.passages] == ["One\n\nFirst.", "Second."]
+
+
+def test_a_test_collection_is_laid_out_from_files_and_folders() -> None:
+    """Each file by its own form."""
+    made = reader(trec__a="<DOC><DOCNO>A</DOCNO>Aa</DOC>", trec__b="<DOC><DOCNO>B</DOCNO>Bb</DOC>")
+    made.files.write(HOME / "more.tsv", b"C\tCc\n")
+    part = '{ kind = "ir", documents = ["trec", "more.tsv"] }'
+    found = made.corpus(declared(part), HOME, "corpus.toml")
+    assert found.contents() == {"A.txt": b"Aa", "B.txt": b"Bb", "C.txt": b"Cc"}
+    assert problems(made, declared('{ kind = "ir", documents = "gone" }')) == [
+        "corpus.toml: parts[0].documents: there is no file /corpora/odd/gone"
+    ]
+    assert problems(made, declared('{ kind = "beir", path = "trec" }')) == [
+        "corpus.toml: parts[0].path: there is no file /corpora/odd/trec/corpus.jsonl"
+    ]
+
+
+def test_documents_that_are_wrong_are_told_with_other_parts() -> None:
+    """Everything at once, beyond a hundred as a number."""
+    made = reader()
+    made.files.write(HOME / "bad.tsv", b"1\n" * 150)
+    found = problems(made, declared('{ kind = "ir", documents = "bad.tsv" }', '{ kind = "files", path = "gone" }'))
+    assert len(found) == 101
+    assert found[0] == "corpus.toml: bad.tsv line 1: it has 1 columns, not id, text or id, title, text"
+    assert found[100] == "corpus.toml: and 51 more are wrong"
+
+
+def with_passages(made: CorpusReader, *lines: str, scopes: str = "") -> CorpusFile:
+    made.files.write(HOME / "passages.jsonl", "".join(f"{line}\n" for line in lines).encode())
+    text = f"""
+format = "pairbench/corpus"
+version = 1
+name = "odd"
+description = "Odd."
+licence = "MIT"
+passages = "passages.jsonl"
+parts = [{{ kind = "files", path = "files" }}]
+{scopes}
+"""
+    return read_declared(CorpusFile, text.encode(), "corpus.toml")
+
+
+def test_passages_may_be_given() -> None:
+    """As they are, with the boundaries of their scopes; the rest of a file is in no passage."""
+    made = reader(files__a="Alpha. Beta.", files__b="Gamma.")
+    scopes = '[[scopes]]\ninclude = ["a"]\nworkspace = "harbour"\n'
+    corpus = with_passages(made, '{"source": "a", "start": 0, "end": 6}', scopes=scopes)
+    found = made.corpus(corpus, HOME, "corpus.toml")
+    (passage,) = found.passages
+    assert (passage.text, passage.workspace) == ("Alpha.", "harbour")
+    assert lock_of(found, Digest("sha256:" + "c" * 64)).skipped == 1
+
+
+def test_passages_and_scopes_that_are_wrong_are_told_together() -> None:
+    """And a file of passages that isn't there."""
+    made = reader(files__a="Alpha.")
+    corpus = with_passages(
+        made, '{"source": "a", "start": 0, "end": 7}', scopes='[[scopes]]\ninclude = ["b"]\nstatus = "deleted"\n'
+    )
+    assert problems(made, corpus) == [
+        "corpus.toml: scopes[0].include: 'b' matches no file",
+        "/corpora/odd/passages.jsonl: line 1: a has 6 bytes, and the passage ends at 7",
+    ]
+    made.files.remove(HOME / "passages.jsonl")
+    assert "corpus.toml: passages: there is no file /corpora/odd/passages.jsonl" in problems(made, corpus)
+
+
+def test_a_corpus_without_passages_is_none() -> None:
+    """Files that are blank, or no text, give nothing to search."""
+    found = problems(reader(files__a=" \n", files__b="\x00"), declared('{ kind = "files", path = "files" }'))
+    assert found == ["corpus.toml: parts: no file of the corpus gives a passage"]
+
+
+@pytest.mark.parametrize("keys", ["", 'splitter = { name = "lines-1" }\npassages = "p.jsonl"\n'])
+def test_passages_are_made_in_one_way(keys: str) -> None:
+    """Neither none nor both."""
+    text = f'format = "pairbench/corpus"\nversion = 1\nname = "o"\ndescription = "O."\nlicence = "MIT"\n{keys}'
+    text += 'parts = [{ kind = "files", path = "files" }]\n'
+    with pytest.raises(StudyError, match="exactly one of splitter and passages is needed"):
+        read_declared(CorpusFile, text.encode(), "corpus.toml")
