@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Measured, Unavailable
 from runner.publish import formatting
 from runner.publish.charts import Axis, IntervalMark, difference_axis, interval_mark, ratio_axis
+from runner.publish.listing import Listing, figures, grouped, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runner.core.quantities import Quantity
-    from runner.core.summary import Contrast, Estimate, MeasureIdentity, TotalsRow
+    from runner.core.summary import Contrast, Estimate, MeasureIdentity, Simultaneous, TotalsRow
 
 GROUPS: Final = {
     "cost": "Cost",
@@ -31,6 +33,8 @@ class Compared:
     measure: MeasureIdentity
     contrast: Contrast
     totals: TotalsRow
+    together: Simultaneous | None
+    """Its intervals that hold with those of the other treatments; None where there is no other."""
 
     @property
     def estimate(self) -> Estimate:
@@ -47,17 +51,11 @@ class Compared:
 
     @property
     def aside(self) -> str:
-        """The same in other words: the change that a ratio means, the ratio of a share."""
-        match self.contrast.ratio_ppm.value:
-            case Measured(ppm):
-                return (
-                    formatting.change(ppm)
-                    if self.measure.kind == "amount"
-                    else formatting.ratio_quantity(Measured(ppm))
-                )
-            case Unavailable(reason):
-                return reason
-        return formatting.ABSENT
+        """The same in other words: the change that a ratio means, the ratio of a share; "" where there is none."""
+        ratio = self.contrast.ratio_ppm.value
+        if isinstance(ratio, Unavailable):
+            return ""
+        return formatting.change(ratio.value) if self.measure.kind == "amount" else formatting.ratio_quantity(ratio)
 
     @property
     def interval(self) -> str:
@@ -65,6 +63,20 @@ class Compared:
         if self.measure.kind == "share":
             return formatting.difference_interval(self.estimate, self.measure)
         return formatting.ratio_interval(self.estimate)
+
+    @property
+    def joint_interval(self) -> str:
+        """The interval that holds with those of the other treatments; "" where there is none."""
+        if self.together is None or isinstance(self.estimate.low, Unavailable):
+            return ""
+        if self.measure.kind == "share":
+            return formatting.difference_interval(self.together.mean_difference_scaled, self.measure)
+        return formatting.ratio_interval(self.together.ratio_ppm)
+
+    @property
+    def size(self) -> str:
+        """Blocks, and the tasks that they are of."""
+        return formatting.blocks_and_tasks(self.contrast.n_blocks, self.contrast.n_tasks)
 
     def means(self) -> tuple[tuple[str, str], ...]:
         """The control and the treatment, each with its mean."""
@@ -81,9 +93,9 @@ class Card:
     arm: str
     figure: str
     aside: str
-    interval: str
+    notes: tuple[str, ...]
+    """Its intervals, what it rests on, and what could have been seen."""
     means: tuple[tuple[str, str], ...]
-    blocks: str
     mark: IntervalMark | None
     axis: Axis
 
@@ -97,9 +109,7 @@ class ContrastLine:
     figure: str
     interval: str
     has_interval: bool
-    mean_difference: str
-    median_difference: str
-    blocks: str
+    size: str
     mark: IntervalMark | None
 
 
@@ -121,10 +131,12 @@ class Forest:
     caption: str
     axis: Axis
     groups: tuple[ContrastGroup, ...]
+    note: str
+    """Why most figures without an interval have none; the lines say any other reason. "" where no two agree."""
 
 
-def cards(compared: Sequence[Compared]) -> tuple[Card, ...]:
-    """A card for each contrast; those of one kind share an axis."""
+def cards(compared: Sequence[Compared], notes: Sequence[tuple[str, ...]]) -> tuple[Card, ...]:
+    """A card for each contrast with its notes; those of one kind share an axis."""
     axes = {kind: _axis(kind, compared) for kind in {item.measure.kind for item in compared}}
     return tuple(
         Card(
@@ -132,26 +144,52 @@ def cards(compared: Sequence[Compared]) -> tuple[Card, ...]:
             arm=item.contrast.arm,
             figure=item.figure,
             aside=item.aside,
-            interval=item.interval,
+            notes=own,
             means=item.means(),
-            blocks=formatting.counted(item.contrast.n_blocks, "block"),
             mark=interval_mark(item.estimate, axes[item.measure.kind]),
             axis=axes[item.measure.kind],
         )
-        for item in compared
+        for item, own in zip(compared, notes, strict=True)
     )
 
 
-def forests(arm: str, control: str, level: str, compared: Sequence[Compared]) -> tuple[Forest, ...]:
+def differences(title: str, arm: str, control: str, level: str, compared: Sequence[Compared]) -> tuple[Listing, ...]:
+    """Differences of means and of medians of every measure of one treatment."""
+    return grouped(
+        f"{title}: {arm} minus {control}, with {level} intervals; pp is percentage points",
+        (
+            *words("Measure"),
+            *figures("Difference of means per trial", "Difference of medians of task medians", "Blocks (tasks)"),
+        ),
+        [
+            (
+                heading,
+                [
+                    (
+                        item.measure.label,
+                        formatting.difference_with_interval(item.contrast.mean_difference_scaled, item.measure),
+                        formatting.difference_with_interval(item.contrast.median_difference_scaled, item.measure),
+                        item.size,
+                    )
+                    for item in compared
+                    if item.measure.group == group
+                ],
+            )
+            for group, heading in GROUPS.items()
+        ],
+    )
+
+
+def forests(title: str, arm: str, control: str, level: str, compared: Sequence[Compared]) -> tuple[Forest, ...]:
     """Amounts by ratios, then shares by differences; a kind that nothing is of has no forest."""
     captions = {
         "amount": (
             "Ratio",
-            f"{arm} against {control}: means per trial, and the ratio of totals with its {level} interval",
+            f"{title}: {arm} against {control}, means per trial, and the ratio of totals with its {level} interval",
         ),
         "share": (
             "Difference",
-            f"{arm} against {control}: shares found, and their difference (pp) with its {level} interval",
+            f"{title}: {arm} against {control}, shares found, and their difference (pp) with its {level} interval",
         ),
     }
     found: list[Forest] = []
@@ -159,14 +197,23 @@ def forests(arm: str, control: str, level: str, compared: Sequence[Compared]) ->
         own = [item for item in compared if item.measure.kind == kind]
         if own:
             axis = _axis(kind, own)
-            found.append(Forest(arm, figure, caption, axis, groups(own, axis)))
+            reason = _shared_reason(own)
+            note = f"Interval “none”: {reason}." if reason else ""
+            found.append(Forest(arm, figure, caption, axis, _groups(own, axis, reason), note))
     return tuple(found)
 
 
-def groups(compared: Sequence[Compared], axis: Axis) -> tuple[ContrastGroup, ...]:
-    """The contrasts under the headings of their groups."""
+def _shared_reason(compared: Sequence[Compared]) -> str:
+    """The reason that most contrasts without interval give; "" where no two give the same."""
+    reasons = Counter(item.estimate.low.reason for item in compared if isinstance(item.estimate.low, Unavailable))
+    ((reason, count),) = reasons.most_common(1) or [("", 0)]
+    return reason if count > 1 else ""
+
+
+def _groups(compared: Sequence[Compared], axis: Axis, reason: str) -> tuple[ContrastGroup, ...]:
+    """The contrasts under the headings of their groups; where `reason` is why, their lines say no more than none."""
     return tuple(
-        ContrastGroup(heading, tuple(_line(item, axis) for item in own))
+        ContrastGroup(heading, tuple(_line(item, axis, reason) for item in own))
         for group, heading in GROUPS.items()
         if (own := [item for item in compared if item.measure.group == group])
     )
@@ -177,16 +224,13 @@ def _axis(kind: str, compared: Sequence[Compared]) -> Axis:
     return difference_axis(estimates) if kind == "share" else ratio_axis(estimates)
 
 
-def _line(item: Compared, axis: Axis) -> ContrastLine:
-    contrast, measure = item.contrast, item.measure
+def _line(item: Compared, axis: Axis, reason: str) -> ContrastLine:
     return ContrastLine(
-        label=measure.label,
+        label=item.measure.label,
         means=tuple(mean for _, mean in item.means()),
         figure=item.figure,
-        interval=item.interval,
+        interval="none" if reason and item.estimate.low == Unavailable(reason) else item.interval,
         has_interval=isinstance(item.estimate.low, Measured),
-        mean_difference=formatting.difference_with_interval(contrast.mean_difference_scaled, measure),
-        median_difference=formatting.difference_with_interval(contrast.median_difference_scaled, measure),
-        blocks=f"{contrast.n_blocks:,}",
+        size=item.size,
         mark=interval_mark(item.estimate, axis),
     )

@@ -13,7 +13,7 @@ from runner.core.rounding import PPM, rounded_quotient
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.core.summary import ArmTotal, Estimate, MeasureIdentity
+    from runner.core.summary import ArmTotal, Estimate, MeasureIdentity, Range
 
 MINUS: Final = "\N{MINUS SIGN}"
 NARROW: Final = "\N{NARROW NO-BREAK SPACE}"
@@ -22,12 +22,29 @@ ABSENT: Final = "\N{EM DASH}"
 ARROW: Final = "\N{RIGHTWARDS ARROW}"
 
 
-def decimal(value: int, scale: int, places: int) -> str:
-    """`value / scale` with `places` decimals and thousands set apart by commas."""
-    shown = rounded_quotient(value * 10**places, scale)
+def decimal(value: int, scale: int, places: int, marks: tuple[int, ...] = (0,)) -> str:
+    """`value / scale` with `places` decimals and thousands set apart by commas.
+
+    What isn't 0, or isn't another of `marks`, never looks as if it were: it gets more decimals.
+    """
+    while any(value != mark and _rounded(value, scale, places) == _rounded(mark, scale, places) for mark in marks):
+        places += 1
+    shown = _rounded(value, scale, places)
     sign = MINUS if shown < 0 else ""
     whole, rest = divmod(abs(shown), 10**places)
     return f"{sign}{whole:,}.{rest:0{places}}" if places else f"{sign}{whole:,}"
+
+
+def _rounded(value: int, scale: int, places: int) -> int:
+    return rounded_quotient(value * 10**places, scale)
+
+
+def exact(value: int, scale: int, places: int) -> str:
+    """`value / scale`, `scale` a power of ten, with every decimal that it has, and `places` at least."""
+    text = decimal(value, scale, len(str(scale)) - 1)
+    whole, point, decimals = text.partition(".")
+    kept = decimals.rstrip("0").ljust(min(places, len(decimals)), "0")
+    return f"{whole}{point}{kept}" if kept else whole
 
 
 def signed(text: str) -> str:
@@ -37,12 +54,12 @@ def signed(text: str) -> str:
 
 def percent(ppm: int, places: int = 1) -> str:
     """Parts per million as a percentage."""
-    return f"{decimal(ppm, 10_000, places)}{NARROW}%"
+    return f"{decimal(ppm, 10_000, places, (0, PPM))}{NARROW}%"
 
 
 def ratio(ppm: int) -> str:
-    """A ratio in parts per million; a third decimal where two would say little."""
-    return decimal(ppm, PPM, 2 if abs(ppm) >= 100_000 else 3)
+    """A ratio in parts per million; a third decimal where two would say little, and what isn't 1 never looks it."""
+    return decimal(ppm, PPM, 2 if abs(ppm) >= 100_000 else 3, (0, PPM)) if ppm else "0"
 
 
 def change(ppm: int) -> str:
@@ -54,7 +71,10 @@ def dollars(microusd: int, scale: int = 1) -> str:
     """Micro-dollars (in units of 1/`scale`) as dollars, with more decimals the smaller they are."""
     size = abs(microusd) // scale
     places = 2 if size >= 10_000_000 else 3 if size >= 1_000_000 else 4 if size >= 1_000 else 6
-    text = decimal(microusd, scale * 1_000_000, places)
+    return _in_dollars(decimal(microusd, scale * 1_000_000, places))
+
+
+def _in_dollars(text: str) -> str:
     return f"{MINUS}${text.removeprefix(MINUS)}" if text.startswith(MINUS) else f"${text}"
 
 
@@ -104,6 +124,19 @@ def scaled_difference(value: int, measure: MeasureIdentity) -> str:
     return signed(amount(value, measure.unit, measure.scale))
 
 
+def exact_difference(value: int, measure: MeasureIdentity) -> str:
+    """As `scaled_difference`, in one unit and with every digit: a threshold, and what is held against it."""
+    if measure.kind == "share":
+        return signed(f"{exact(value, 10_000, 1)}{NARROW}pp")
+    match measure.unit:
+        case "microusd":
+            return signed(_in_dollars(exact(value, measure.scale * 1_000_000, 4)))
+        case "ms":
+            return signed(f"{exact(value, measure.scale, 0)}{NARROW}ms")
+        case _:
+            return signed(exact(value, measure.scale, 0))
+
+
 def scaled_quantity(quantity: Quantity, measure: MeasureIdentity) -> str:
     """A mean or a median, or the dash that stands for none."""
     match quantity:
@@ -133,14 +166,14 @@ def ratio_quantity(quantity: Quantity) -> str:
             return ABSENT
 
 
-def ratio_interval(estimate: Estimate) -> str:
+def ratio_interval(ends: Estimate | Range) -> str:
     """The interval of a ratio, or why there is none."""
-    return _interval(estimate, ratio)
+    return _interval(ends, ratio)
 
 
-def difference_interval(estimate: Estimate, measure: MeasureIdentity) -> str:
+def difference_interval(ends: Estimate | Range, measure: MeasureIdentity) -> str:
     """The interval of a difference of means or medians of `measure`, or why there is none."""
-    return _interval(estimate, lambda value: scaled_difference(value, measure))
+    return _interval(ends, lambda value: scaled_difference(value, measure))
 
 
 def difference_quantity(quantity: Quantity, measure: MeasureIdentity) -> str:
@@ -152,8 +185,8 @@ def difference_quantity(quantity: Quantity, measure: MeasureIdentity) -> str:
             return ABSENT
 
 
-def _interval(estimate: Estimate, show: Callable[[int], str]) -> str:
-    match estimate.low, estimate.high:
+def _interval(ends: Estimate | Range, show: Callable[[int], str]) -> str:
+    match ends.low, ends.high:
         case Measured(low), Measured(high):
             return f"{show(low)} to {show(high)}"
         case Unavailable(reason), _:
@@ -165,7 +198,13 @@ def _interval(estimate: Estimate, show: Callable[[int], str]) -> str:
 def difference_with_interval(estimate: Estimate, measure: MeasureIdentity) -> str:
     """A difference and its interval in one text."""
     value = difference_quantity(estimate.value, measure)
-    return f"{value} ({difference_interval(estimate, measure)})" if isinstance(estimate.low, Measured) else value
+    if isinstance(estimate.value, Unavailable):
+        return value
+    return (
+        f"{value} ({difference_interval(estimate, measure)})"
+        if isinstance(estimate.low, Measured)
+        else (f"{value} (no interval)")
+    )
 
 
 def level(ppm: int) -> str:
@@ -176,3 +215,23 @@ def level(ppm: int) -> str:
 def counted(count: int, singular: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def of_all(count: int, whole: int, singular: str) -> str:
+    """How many of all there are."""
+    return f"{count:,} of {counted(whole, singular)}"
+
+
+def blocks_and_tasks(blocks: int, tasks: int) -> str:
+    """The two sizes that a figure rests on, in one cell."""
+    return f"{blocks:,} ({tasks:,})"
+
+
+def lower_first(text: str) -> str:
+    """`text` as it begins within a sentence."""
+    return text[:1].lower() + text[1:]
+
+
+def one_line(text: str) -> str:
+    """Prose with its line ends and tabs as spaces."""
+    return text.translate({ord(sign): " " for sign in "\r\n\t"})

@@ -10,8 +10,13 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from runner.core.canonical import sha256_digest
+from runner.core.visible import visible
 from runner.publish import formatting
-from runner.publish.listings import Listings
+from runner.publish.accounts import Accounts
+from runner.publish.conditions import Conditions
+from runner.publish.evidence import Evidence
+from runner.publish.headlines import census_line
+from runner.publish.origins import made_from
 from runner.publish.page import PageTexts
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ def render_report(summary: Summary) -> bytes:
     environment = Environment(
         loader=DictLoader({name: _read(name) for name in _TEMPLATES}),
         autoescape=True,
+        finalize=_inert,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -34,15 +40,25 @@ def render_report(summary: Summary) -> bytes:
     page = environment.get_template("report.html").render(
         summary=summary,
         texts=PageTexts(summary),
-        listings=Listings(summary),
+        evidence=Evidence(summary),
+        accounts=Accounts(summary),
+        conditions=Conditions(summary),
+        made_from=made_from(summary),
+        census_line=census_line(summary),
         counted=formatting.counted,
+        one_line=formatting.one_line,
         level=formatting.level(summary.resampling.level_ppm),
-        digest=summary.digest(),
+        power=formatting.level(summary.resampling.power_ppm),
         # The style sheet is part of the package; nothing of a study is in it.
         style=Markup(style),  # noqa: S704
         style_source=f"sha256-{_base64_digest(style)}",
     )
     return page.encode("utf-8")
+
+
+def _inert(value: object) -> object:
+    """Every text on its way into the page, whoever wrote it: nothing in it acts, turns the writing, or is hidden."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _read(name: str) -> str:

@@ -66,7 +66,46 @@ def test_what_is_missing_is_a_dash_and_its_reason() -> None:
     assert formatting.ratio_quantity(reason) == "\N{EM DASH}"
     assert formatting.ratio_interval(Estimate(value=reason, low=reason, high=reason)) == "none: the total of off is 0"
     few = Unavailable("3 tasks")
-    assert formatting.difference_with_interval(Estimate(value=Measured(0), low=few, high=few), SHARE) == f"0.0{THIN}pp"
+    assert formatting.difference_with_interval(Estimate(value=Measured(0), low=few, high=few), SHARE) == (
+        f"0.0{THIN}pp (no interval)"
+    )
+
+
+def test_nothing_that_is_something_looks_like_nothing() -> None:
+    """And no ratio that isn't 1 looks like 1, no share that isn't all like all: they get more decimals."""
+    assert [formatting.ratio(ppm) for ppm in (0, 4, 996_000, 999_960, 1_000_000, 1_004_900)] == [
+        "0",
+        "0.000004",
+        "0.996",
+        "0.99996",
+        "1.00",
+        "1.005",
+    ]
+    assert [formatting.percent(ppm) for ppm in (0, 400, 999_900, 1_000_000)] == [
+        f"0.0{THIN}%",
+        f"0.04{THIN}%",
+        f"99.99{THIN}%",
+        f"100.0{THIN}%",
+    ]
+    assert formatting.duration(-400, 1_000) == f"{MINUS}0.4{THIN}ms"
+    assert formatting.amount(4, "calls", 1_000) == "0.004"
+
+
+def test_thresholds_are_shown_with_every_digit() -> None:
+    """So is what is held against them: rounded, 0.9004 would seem to keep 0.90."""
+    milliseconds = COST.model_copy(update={"unit": "ms"})
+    tokens = COST.model_copy(update={"unit": "tokens"})
+    assert [formatting.exact(ppm, 1_000_000, 2) for ppm in (900_000, 900_400, 1_234_567_000_000)] == [
+        "0.90",
+        "0.9004",
+        "1,234,567.00",
+    ]
+    assert formatting.exact_difference(-500_000, COST) == f"{MINUS}$0.0005"
+    assert formatting.exact_difference(19_702_636, COST) == "+$0.019702636"
+    assert formatting.exact_difference(-10_500, milliseconds) == f"{MINUS}10.5{THIN}ms"
+    assert formatting.exact_difference(-1_000_000, tokens) == f"{MINUS}1,000"
+    assert formatting.exact_difference(-50_000, SHARE) == f"{MINUS}5.0{THIN}pp"
+    assert formatting.exact_difference(333_333, SHARE) == f"+33.3333{THIN}pp"
 
 
 def test_numbers_agree_with_their_nouns() -> None:

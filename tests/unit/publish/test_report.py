@@ -1,11 +1,12 @@
 import base64
 import hashlib
 import re
+import unicodedata
 from dataclasses import replace
 from html.parser import HTMLParser
 
 from runner.core.outcomes import Outcome
-from runner.core.records import Finding
+from runner.core.records import Finding, ToolCalls
 from runner.core.summary import Summary
 from runner.publish.report import render_report
 from runner.summarize.context import ArmFacts
@@ -80,9 +81,11 @@ def test_a_real_model_is_never_named_as_the_one_that_answered() -> None:
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
     """No address, script, frame, image or inline handler; the policy forbids them besides."""
-    assert not {tag for tag, _ in READER.tags} & {"script", "iframe", "img", "link", "object", "form", "base", "a"}
+    assert not {tag for tag, _ in READER.tags} & {"script", "iframe", "img", "link", "object", "form", "base"}
     names = {name for _, attributes in READER.tags for name in attributes}
-    assert not {name for name in names if name.startswith("on") or name in {"src", "href", "style"}}
+    assert not {name for name in names if name.startswith("on") or name in {"src", "style"}}
+    ids = {attributes["id"] for _, attributes in READER.tags if "id" in attributes}
+    assert {attributes["href"] for _, attributes in READER.tags if "href" in attributes} == {f"#{name}" for name in ids}
     assert "http://" not in PAGE
     assert "https://" not in PAGE
     assert "url(" not in PAGE
@@ -120,7 +123,7 @@ def test_the_headline_has_its_interval_and_its_n() -> None:
     """A ratio never stands alone."""
     assert (
         "In arm memory, cost at list price was 0.74 times that of arm off (\N{MINUS SIGN}25.8\N{NARROW NO-BREAK SPACE}%; "
-        "95\N{NARROW NO-BREAK SPACE}% interval 0.67 to 0.82), from 22 of 24 blocks over 12 tasks."
+        "95\N{NARROW NO-BREAK SPACE}% interval 0.67 to 0.82), from 22 of 24 blocks and 12 of 12 tasks."
     ) in READER.texts
 
 
@@ -134,7 +137,11 @@ def test_failures_are_counted_and_shown() -> None:
     """Census, reasons, both treatments, and the line that says that they differ."""
     assert "1 trial failed; counting failures changes 20 of 23 measures, shown beside complete blocks." in READER.text
     assert "Failures counted" in READER.texts
-    assert "off ended infrastructure" in READER.texts
+    assert (
+        "46 of 48 planned trials completed, 1 failed, 1 ended in a way that says nothing of the arm; "
+        "22 of 24 blocks are complete."
+    ) in READER.texts
+    assert "Incomplete blocks: 2 of 24" in READER.texts
     assert "1 of 2 (1 failed)" in READER.texts
     assert "Arm memory: 1 of 23 completed trials never called the memory: task-07.r1.memory." in READER.texts
     assert "stream-cut" in READER.texts
@@ -155,9 +162,32 @@ def test_what_a_study_or_a_client_wrote_is_text() -> None:
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
 
 
+def test_text_that_acts_or_hides_is_spelled_out() -> None:
+    """Whoever wrote it, wherever it stands: description, finding, reason, name of a tool."""
+    evil = "a\u202eb\x1b[31mc\u200bd\x00e\u2066f\x9b"
+    spelled = "a\\u202eb\\x1b[31mc\\u200bd\\x00e\\u2066f\\x9b"
+    run = make_run(replace(SPEC, findings={"task-02.r2.off": (Finding(kind=evil, detail=evil),)}))
+    failed = next(item for item in run.records if item.trial == "task-03.r1.memory")
+    other = next(item for item in run.records if item.trial == "task-04.r1.memory")
+    run = run.with_records(
+        {
+            failed.trial: failed.model_copy(update={"reason": evil}),
+            other.trial: other.model_copy(update={"tool_calls": (ToolCalls(name=evil, calls=1, errors=0),)}),
+        }
+    )
+    arms = (ArmFacts("off", evil, memory=False), ArmFacts("memory", "", memory=True))
+    run = replace(run, context=replace(run.context, description=f"one\ntwo {evil}", arms=arms))
+    page = render_report(summary_of(run)).decode("utf-8")
+    assert page.count(spelled) == 6
+    assert f"one two {spelled}" in page
+    unsafe = {char for char in page if unicodedata.category(char) in {"Cc", "Cf"}}
+    assert unsafe == {"\n"}
+
+
 def test_few_tasks_say_that_there_is_no_interval() -> None:
     """The headline gives the reason instead."""
     page = page_of(RunSpec(tasks=("a", "b"), repetitions=1))
+    assert page.count("2 tasks with complete blocks; an interval needs at least 5") < 10
     assert "no interval: 2 tasks with complete blocks; an interval needs at least 5." in page
 
 
@@ -165,7 +195,11 @@ def test_a_run_without_a_complete_block_makes_a_page_too() -> None:
     """Nothing is compared, everything is accounted for."""
     outcomes = {f"{task}.r1.memory": Outcome.TIMEOUT for task in ("a", "b")}
     page = page_of(RunSpec(tasks=("a", "b"), repetitions=1, outcomes=outcomes))
-    assert "can&#39;t be compared in cost at list price: no block is complete." in page
+    assert "Of 2 planned blocks none is complete: no arm is compared with another over complete blocks." in page
+    assert "no trial completed, so none could be looked at" in page
+    assert "At a glance" not in page
+    assert "Left out of every measure, from every arm alike: 2 of 2 blocks" in page
+    assert "memory: ended timeout: 2" in page
 
 
 def test_three_arms_are_each_compared_with_the_control() -> None:
