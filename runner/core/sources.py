@@ -67,8 +67,13 @@ def trec_id(path: str, collections: Sequence[str] = ()) -> str:
     for into in collections:
         found = document_id(into, path)
         if found is not None:
-            return found if is_one_word(found) else _one_word(found)
+            return document_name(found)
     return _one_word(path)
+
+
+def document_name(document_id: str) -> str:
+    """What TREC files call the document `document_id` of a collection."""
+    return document_id if is_one_word(document_id) else _one_word(document_id)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from runner.core.retrieval.queries import (
     QuerySetLock,
     ResolvedQuerySet,
 )
+from runner.core.sources import document_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,7 +94,7 @@ def resolved(queries: QuerySet, corpus: str, sources: SourceIds) -> tuple[Resolv
     complaints = Complaints(queries.labels_document)
     labels: list[Judgement] = []
     for number, label in zip(queries.label_lines, queries.labels, strict=True):
-        name = sources.ids.get(label.source) if queries.names_paths else label.source
+        name = sources.ids.get(label.source) if queries.names_paths else document_name(label.source)
         if name is None or name not in sources.paths:
             complaints.add(f"the corpus {corpus!r} has no source {label.source[:200]!r}", f"line {number}: source")
             continue
