@@ -104,7 +104,7 @@ class Evidence:
         sizes = {(item.measure, item.arm): item for item in view.contrasts}
         treatments = len(self._summary.arms) - 1
         return listing(
-            f"{title}: {self._level} intervals that hold for all {treatments} treatments at once",
+            f"{title}: {self._level} intervals that hold for {formatting.all_at_once(treatments)}",
             (*words("Measure", "Arm"), *figures("Ratio", "Difference of means", "Blocks (tasks)")),
             [
                 (

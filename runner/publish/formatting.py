@@ -69,6 +69,8 @@ def change(ppm: int) -> str:
 
 def dollars(microusd: int, scale: int = 1) -> str:
     """Micro-dollars (in units of 1/`scale`) as dollars, with more decimals the smaller they are."""
+    if not microusd:
+        return "$0"
     size = abs(microusd) // scale
     places = 2 if size >= 10_000_000 else 3 if size >= 1_000_000 else 4 if size >= 1_000 else 6
     return _in_dollars(decimal(microusd, scale * 1_000_000, places))
@@ -225,6 +227,11 @@ def of_all(count: int, whole: int, singular: str) -> str:
 def blocks_and_tasks(blocks: int, tasks: int) -> str:
     """The two sizes that a figure rests on, in one cell."""
     return f"{blocks:,} ({tasks:,})"
+
+
+def all_at_once(treatments: int) -> str:
+    """All of several treatments, in words."""
+    return f"{'both' if treatments == 2 else f'all {treatments:,}'} treatments at once"
 
 
 def lower_first(text: str) -> str:

@@ -34,7 +34,7 @@ def headline(summary: Summary, compared: Compared) -> str:
     text += f"; {level} interval {formatting.ratio_interval(estimate)}"
     if compared.together is not None:
         joint = formatting.ratio_interval(compared.together.ratio_ppm)
-        text += f", or {joint} for all {treatments} treatments at once"
+        text += f", or {joint} for {formatting.all_at_once(treatments)}"
     return f"{text}), from {rests_on}.{_verdict(compared, treatments)}"
 
 

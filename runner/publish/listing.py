@@ -78,16 +78,20 @@ def listing(
 def grouped(
     caption: str, columns: Sequence[Column], groups: Iterable[tuple[str, Iterable[Sequence[Cell]]]], note: str = ""
 ) -> tuple[Listing, ...]:
-    """The table with its lines in groups; a group without lines isn't among them."""
+    """The table with its lines in groups; a group without lines, and a column without a text, isn't among them."""
     reasons: dict[str, None] = {}
     found = tuple(
         Group(heading, tuple(tuple(_text(cell, reasons) for cell in line) for line in lines))
         for heading, lines in groups
     )
     kept = tuple(group for group in found if group.lines)
+    told = [n for n, _ in enumerate(columns) if any(line[n] for group in kept for line in group.lines)]
     dashes = f"{ABSENT} {'; '.join(reasons)}." if reasons else ""
     whole_note = " ".join(part for part in (note, dashes) if part)
-    return (Listing(caption, tuple(columns), kept, whole_note),) if kept else ()
+    if not kept:
+        return ()
+    shown = tuple(Group(item.heading, tuple(tuple(line[n] for n in told) for line in item.lines)) for item in kept)
+    return (Listing(caption, tuple(columns[n] for n in told), shown, whole_note),)
 
 
 def cell(quantity: Quantity, show: Callable[[int], str]) -> Cell:

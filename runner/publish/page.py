@@ -102,7 +102,7 @@ class PageTexts:
         else:
             intervals = [f"{self.level} interval {item.interval}"]
             if item.joint_interval:
-                intervals.append(f"For all {len(self.treatments)} treatments at once {item.joint_interval}")
+                intervals.append(f"For {formatting.all_at_once(len(self.treatments))} {item.joint_interval}")
         blocks = formatting.of_all(contrast.n_blocks, study.blocks, "block")
         tasks = formatting.of_all(contrast.n_tasks, study.tasks, "task")
         return (*intervals, f"{blocks}, {tasks}", *self._detectable(item))

@@ -84,6 +84,13 @@ def test_what_is_missing_is_a_dash_and_its_reason_stands_below() -> None:
     assert listing("Ratios", columns, []) == ()
 
 
+def test_a_column_that_says_nothing_is_not_shown() -> None:
+    """Nothing else was left out, no check failed: an empty column would only take space."""
+    (table,) = listing("Checks", words("Check", "Where it doesn't", "Claim"), [("a", "", "x"), ("b", "", "y")])
+    assert [column.heading for column in table.columns] == ["Check", "Claim"]
+    assert table.lines == (("a", "x"), ("b", "y"))
+
+
 def test_gates_say_what_must_hold_what_was_found_and_the_verdict() -> None:
     """Passed, failed, and not judged where a figure doesn't exist; thresholds and figures with every digit."""
     (gates,) = Evidence(TWO).gates()
@@ -119,7 +126,7 @@ def test_several_treatments_have_intervals_that_hold_together() -> None:
     ]
     quartiles, together = Evidence(THREE).of_view(THREE.views[0], "Complete blocks")
     assert quartiles.lines[0][-1] == "24"
-    assert together.caption == f"Complete blocks: 95{NARROW}% intervals that hold for all 2 treatments at once"
+    assert together.caption == f"Complete blocks: 95{NARROW}% intervals that hold for both treatments at once"
     assert together.note.startswith("Max-T over the treatments of one measure")
     assert together.lines[0][4] == "24 (12)"
 

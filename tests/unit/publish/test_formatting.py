@@ -13,7 +13,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 @pytest.mark.parametrize(
     ("microusd", "text"),
     [
-        (0, "$0.000000"),
+        (0, "$0"),
         (123, "$0.000123"),
         (6_692, "$0.0067"),
         (68_727, "$0.0687"),
