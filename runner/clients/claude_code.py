@@ -56,7 +56,7 @@ class ClaudeCode:
         """What its event stream says; damaged lines are counted."""
         return report_of(claude_events(stdout), stderr, claude_ending)
 
-    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> None:
+    def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> None:
         """Nothing: its `init` event says it."""
 
 

@@ -74,8 +74,8 @@ class Client(Protocol):
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
         """What the client's output says; damaged lines are counted, never fatal."""
 
-    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> ClientReady | None:
-        """What it started with, as its first model request shows it, in an arm with `servers`.
+    def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> ClientReady | None:
+        """What it started with, as the tools show that its first model request offers, in an arm with `servers`.
 
         None where its output says so itself, or where nothing can tell.
         """

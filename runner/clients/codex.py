@@ -63,13 +63,13 @@ class Codex:
         starts = (ClientReady((), tuple(ServerState(name, "failed") for name in failed), "", ""),) if failed else ()
         return report_of((*starts, *CodexStream().events(stdout)), stderr, codex_ending)
 
-    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> ClientReady | None:
-        """What it started with, as its first model request shows it; its stream doesn't say.
+    def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> ClientReady | None:
+        """What it started with, as the tools of its first model request show it; its stream doesn't say.
 
         A server is required: without it there is no request.
         """
         states = tuple(ServerState(server.name, "connected") for server in servers)
-        return ClientReady(offered_tools(request, servers), states, "", "")
+        return ClientReady(offered_tools(tools, servers), states, "", "")
 
 
 def _argv(request: LaunchRequest) -> tuple[str, ...]:

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from runner.clients.shapes import ShapeError, objects_at, text_at
-from runner.core.canonical import parse_json
-from runner.core.errors import EvidenceError
 from runner.core.launch import MCP_PREFIX, mcp_tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from runner.core.canonical import Json
     from runner.core.launch import McpServer
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
+_NAMESPACE_END: Final = "/"
+"""The gateway writes it between a namespace and a tool of it."""
 
 
-def offered_tools(request: bytes, servers: Sequence[McpServer]) -> tuple[str, ...]:
-    """The tools of MCP servers in the request's namespaces, as a study names them; a damaged request offers none."""
-    try:
-        body = parse_json(request, "request")
-        return tuple(sorted(_offered(body, servers))) if isinstance(body, dict) else ()
-    except (EvidenceError, ShapeError):
-        return ()
+def offered_tools(tools: Sequence[str], servers: Sequence[McpServer]) -> tuple[str, ...]:
+    """Those of the tools that MCP servers have, as a study names them."""
+    return tuple(sorted(_offered(tools, servers)))
 
 
-def _offered(body: Mapping[str, Json], servers: Sequence[McpServer]) -> Iterator[str]:
+def _offered(tools: Sequence[str], servers: Sequence[McpServer]) -> Iterator[str]:
     # Codex writes `_` for what can't stand in a name on the wire.
     known = {MCP_PREFIX + _NOT_IN_NAMES.sub("_", server.name): server.name for server in servers}
-    for namespace in objects_at(body, "tools"):
-        if namespace.get("type") != "namespace":
-            continue
-        called = text_at(namespace, "name")
-        if not called.startswith(MCP_PREFIX):
-            continue
-        server = known.get(called, called.removeprefix(MCP_PREFIX))
-        for tool in objects_at(namespace, "tools"):
-            yield mcp_tool_name(server, text_at(tool, "name"))
+    for tool in tools:
+        namespace, end, name = tool.partition(_NAMESPACE_END)
+        if end and namespace.startswith(MCP_PREFIX):
+            yield mcp_tool_name(known.get(namespace, namespace.removeprefix(MCP_PREFIX)), name)

@@ -76,5 +76,5 @@ class Command:
             findings=(),
         )
 
-    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> None:
+    def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> None:
         """Nothing: a bare program has no start that anybody could know."""

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final
 from runner.clients.registry import client_of
 from runner.core.errors import Problem, StudyError
 from runner.core.evidence import Expectation
-from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, session_id_of
+from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, RetrievalAsk, session_id_of
 from runner.core.launch_difference import launch_difference
+from runner.core.systems import Bm25System
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.core.launch import PodLaunch
-    from runner.core.resolved import ResolvedArm, ResolvedStudy
+    from runner.core.resolved import ResolvedArm, ResolvedQuery, ResolvedStudy
 
 SIDECAR_READY_URL: Final = "http://127.0.0.1:6333/readyz"
 _PLACEHOLDER: Final = "placeholder"
@@ -26,6 +27,7 @@ _VERSION_COMMANDS: Final = {
     "claude-code": ("/opt/claude/claude", "--version"),
     "codex": ("/opt/codex/bin/codex", "--version"),
     "messages": ("python3", "/opt/pairbench/messages/main.py", "--version"),
+    "retrieval": ("python3", "/opt/pairbench/retrieval/main.py", "--version"),
 }
 
 
@@ -37,6 +39,7 @@ class Occasion:
     prompt: str
     client_token: str
     memory_token: str
+    queries: tuple[ResolvedQuery, ...] = ()
 
 
 ANY_OCCASION: Final = Occasion(_PLACEHOLDER, _PLACEHOLDER, "<client token>", "<memory token>")
@@ -68,6 +71,7 @@ def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> Pod
         sidecar_ready_url=SIDECAR_READY_URL if arm.sidecar else "",
         command=client.command,
         effort=client.effort,
+        retrieval=_retrieval(study, arm, occasion),
     )
     return client_of(client.kind).launch(request)
 
@@ -117,7 +121,16 @@ def version_command(kind: str) -> tuple[str, ...]:
 
 
 def _plain(arm: ResolvedArm) -> ResolvedArm:
-    return arm.model_copy(update={"instructions": "", "env": {}, "sidecar": False, "mcp_servers": ()})
+    plain = {"instructions": "", "env": {}, "sidecar": False, "mcp_servers": ()}
+    # What a retrieval study compares is declared too; without one its client can't be launched.
+    return arm.model_copy(update=plain if arm.system is None else {**plain, "system": Bm25System(kind="bm25")})
+
+
+def _retrieval(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> RetrievalAsk | None:
+    client = study.client
+    if client.kind != "retrieval" or arm.system is None:
+        return None
+    return RetrievalAsk(arm.system, client.depth, client.threads, client.warmup, occasion.queries)
 
 
 def _servers(arm: ResolvedArm) -> tuple[McpServer, ...]:

@@ -58,7 +58,7 @@ class Messages:
         """What its event stream says; damaged lines are counted."""
         return report_of(messages_events(stdout), stderr, messages_ending)
 
-    def start_of(self, request: bytes, servers: Sequence[McpServer]) -> None:
+    def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> None:
         """Nothing: its `start` event says it."""
 
 

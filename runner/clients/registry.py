@@ -8,12 +8,15 @@ from runner.clients.claude_code import ClaudeCode
 from runner.clients.codex import Codex
 from runner.clients.command import Command
 from runner.clients.messages import Messages
+from runner.clients.retrieval import Retrieval
 from runner.core.errors import StudyError
 
 if TYPE_CHECKING:
     from runner.clients.client import Client
 
-_CLIENTS: Final[dict[str, Client]] = {client.kind: client for client in (ClaudeCode(), Codex(), Command(), Messages())}
+_CLIENTS: Final[dict[str, Client]] = {
+    client.kind: client for client in (ClaudeCode(), Codex(), Command(), Messages(), Retrieval())
+}
 
 CLIENT_KINDS: Final = tuple(sorted(_CLIENTS))
 

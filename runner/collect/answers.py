@@ -1,4 +1,4 @@
-"""Did a model say what the client gives as its answer? The gateway's bodies are held against the client's word.
+"""Did a model say what the client gives as its answer? What the gateway saw is held against the client's word.
 
 Any process of the client's user can write a result into its output; only the gateway knows what a model answered.
 """
@@ -8,37 +8,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.report import finding
-from runner.core.events import Corrupt, json_objects, plain_text
-from runner.core.evidence import BODIES
+from runner.core.canonical import sha256_digest
 from runner.core.findings import FindingKind
 from runner.core.quantities import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from runner.collect.verdict import Case
-    from runner.core.canonical import Json
     from runner.core.records import Finding
 
-# Their answer is a message of the Messages API, word for word; others put theirs together, or speak another protocol.
+# Their answer is a text of a message of the Messages API, or all of its texts; others put theirs together, or speak
+# another protocol.
 _REPEAT_A_MESSAGE: Final = frozenset({"claude-code"})
-_DATA: Final = "data:"
 
 
 def answer_findings(case: Case) -> Iterator[Finding]:
-    """A finding if no model said the client's answer; none where not every body was recorded, or it has no answer.
+    """A finding if no model said the client's answer; none where the gateway didn't read every one, or it has none.
 
-    White space is no part of what is compared: clients trim and join the blocks of a message.
+    White space is no part of what is compared: clients trim and join the texts of a message.
     """
     log, answer = case.documents.exchanges, case.said.answer
-    if case.expectation.client not in _REPEAT_A_MESSAGE or isinstance(log, Unavailable) or not answer.split():
-        return
-    wanted = {exchange.seq for exchange in log.exchanges if exchange.owner == "client" and exchange.reached_model()}
-    said = {seq: text for seq, text in _responses(case.files.get(BODIES, b"")) if seq in wanted}
     compact = "".join(answer.split())
-    if not wanted or said.keys() != wanted:
+    if case.expectation.client not in _REPEAT_A_MESSAGE or isinstance(log, Unavailable) or not compact:
         return
-    if not any(compact in "".join(_text_of(response).split()) for response in said.values()):
+    asked = [exchange for exchange in log.exchanges if exchange.owner == "client" and exchange.reached_model()]
+    said = [exchange.texts_sha256 for exchange in asked if exchange.texts_sha256 is not None]
+    if not asked or len(said) != len(asked):
+        return
+    wanted = sha256_digest(compact.encode("utf-8"))
+    if not any(wanted in texts for texts in said):
         yield finding(FindingKind.ANSWER_UNOBSERVED, f"no model said {answer!r}")
 
 
@@ -49,37 +48,3 @@ def is_somebody_elses(case: Case) -> bool:
     """
     several = any(found.kind == FindingKind.SEVERAL_RESULTS for found in case.said.findings)
     return several and any(answer_findings(case))
-
-
-def _responses(bodies: bytes) -> Iterator[tuple[int, str]]:
-    for _, item in json_objects(bodies):
-        if isinstance(item, Corrupt):
-            continue
-        seq, response = item.get("seq"), item.get("response")
-        if isinstance(seq, int) and isinstance(response, str):
-            yield seq, response
-
-
-def _text_of(response: str) -> str:
-    """The text of a message of the Messages API, streamed or whole."""
-    text = plain_text(response)
-    if not text.lstrip().startswith("{"):
-        data = (line.removeprefix(_DATA) for line in text.split("\n") if line.startswith(_DATA))
-        events = _objects("\n".join(data))
-        return "".join(text for event in events for text in _texts(event.get("delta"), event.get("content_block")))
-    # A line end within JSON is white space between its tokens: within a text it would be escaped.
-    blocks = next((message.get("content") for message in _objects(text.replace("\n", " "))), None)
-    return "".join(_texts(*(blocks if isinstance(blocks, list) else ())))
-
-
-def _objects(text: str) -> Iterator[Mapping[str, Json]]:
-    for _, item in json_objects(text.encode("utf-8")):
-        if not isinstance(item, Corrupt):
-            yield item
-
-
-def _texts(*blocks: Json) -> Iterator[str]:
-    for block in blocks:
-        text = block.get("text") if isinstance(block, dict) else None
-        if isinstance(text, str):
-            yield text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.clients.registry import client_of
-from runner.clients.report import finding, short
+from runner.clients.report import counted, finding, short
 from runner.collect.answers import answer_findings
 from runner.collect.classification import classify
 from runner.collect.documents import Documents, read_documents
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.clients.client import ClientReport
+    from runner.core.evidence import Replayed
     from runner.core.records import Finding, Timing, ToolCalls
     from runner.core.usage import ModelUsage
 
@@ -63,7 +64,7 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
     documents = read_documents(files)
     client = client_of(expectation.client)
     report = client.parse(files.get(STDOUT, b""), files.get(STDERR, b""))
-    report = with_start(report, client, documents, files, expectation)
+    report = with_start(report, client, documents, expectation)
     verdict = _verdict(documents, report, evidence)
     sidecar = documents.sidecar
     return AttemptResult(
@@ -129,8 +130,16 @@ def _findings(documents: Documents, report: ClientReport, expectation: Expectati
     if not isinstance(documents.sidecar, Unavailable):
         for damage in documents.sidecar.damage[:1]:
             yield finding(FindingKind.CORRUPT_LOG, f"sidecar.jsonl line {damage.line}: {damage.reason}")
+    if not isinstance(documents.replayed, Unavailable) and documents.replayed.unasked:
+        yield finding(FindingKind.RECORDING_UNASKED, _unasked(documents.replayed))
     yield from _tool_findings(report, expectation)
     yield from _end_findings(documents)
+
+
+def _unasked(replayed: Replayed) -> str:
+    more = ", …" if replayed.unasked > len(replayed.first_unasked) else ""
+    first = ", ".join(map(str, replayed.first_unasked))
+    return f"{replayed.unasked} of {counted(replayed.entries, 'recorded exchange')} never asked for: {first}{more}"
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -13,10 +13,12 @@ from runner.core.evidence import (
     ENGINE,
     EXCHANGES,
     EXIT,
+    REPLAYED,
     SIDECAR,
     EngineFacts,
     Exchange,
     ExitReport,
+    Replayed,
     SidecarRequest,
 )
 from runner.core.quantities import Unavailable
@@ -74,6 +76,7 @@ class Documents:
     exit: ExitReport | Unavailable
     exchanges: ExchangeLog | Unavailable
     sidecar: SidecarLog | Unavailable
+    replayed: Replayed | Unavailable
 
 
 def read_documents(files: Mapping[str, bytes]) -> Documents:
@@ -83,6 +86,7 @@ def read_documents(files: Mapping[str, bytes]) -> Documents:
         exit=_document(ExitReport, files, EXIT),
         exchanges=_exchanges(files[EXCHANGES]) if EXCHANGES in files else _missing(EXCHANGES),
         sidecar=_sidecar(files[SIDECAR]) if SIDECAR in files else _missing(SIDECAR),
+        replayed=_document(Replayed, files, REPLAYED),
     )
 
 

@@ -17,6 +17,7 @@ from runner.core.masks import Mask
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from runner.core.bodies import Bodies
     from runner.core.plan import PlannedTrial
 
 CASSETTE: str = "cassette.jsonl"
@@ -72,16 +73,13 @@ def read_cassette(data: bytes, document: str) -> Cassette:
     return Cassette(header, sha256_digest(data), {place: bytes(lines) for place, lines in found.items()})
 
 
-def entries_of(trial: PlannedTrial, recording: bytes, bodies: bytes) -> tuple[bytes, ...]:
+def entries_of(trial: PlannedTrial, recording: bytes, bodies: Iterable[Bodies]) -> tuple[bytes, ...]:
     """The entries that a trial's recording makes, each with its answer's body.
 
     Raises:
-        EvidenceError: the two files don't fit.
+        EvidenceError: the two don't fit, or `bodies` raises it.
     """
-    texts: dict[int, Any] = {}
-    for line in bodies.splitlines():
-        body = json.loads(line)
-        texts[int(body["seq"])] = body["response"]
+    texts: dict[int, Any] = {body.seq: body.response for body in bodies}
     found = []
     for line in recording.splitlines():
         entry = json.loads(line)

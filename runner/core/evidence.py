@@ -147,6 +147,14 @@ class Exchange(Document):
     """The client's own name for the sub-agent that asked; None: it says none."""
     difference: tuple[str, ...] = ()
     """Parts of the request in which it differs from every one that a cassette holds."""
+    retry_after: str | None = None
+    """How long the provider asked to wait, in its words; None: it didn't."""
+    texts_sha256: tuple[str, ...] | None = None
+    """Of each text that the model said, less its white space, and of several all together; None: nobody knows them."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools offered to a model; one of a namespace has the namespace and `/` before it."""
+    unlisted_tools: Count = 0
+    """Tools that were offered beyond those."""
 
     def reached_model(self) -> bool:
         """Whether a model was asked for an answer, so that it may have to be paid."""
@@ -157,6 +165,18 @@ class Exchange(Document):
         # A provider that answers with an error bills nothing, unless it says otherwise.
         failed = self.status is not None and self.status >= 400
         return not (failed and isinstance(self.usage, NoUsage))
+
+
+class Replayed(Document):
+    """`replayed.json`: what became of a cassette's entries for the attempt."""
+
+    FORMAT: ClassVar[str] = "pairbench/replayed"
+
+    entries: Count
+    unasked: Count
+    """Entries that no request asked for."""
+    first_unasked: tuple[Count, ...]
+    """Numbers of the first of them, as they were recorded."""
 
 
 class SidecarRequest(Part):
@@ -242,8 +262,9 @@ STDOUT = "stdout.jsonl"
 STDERR = "stderr.txt"
 EXIT = "exit.json"
 EXCHANGES = "exchanges.jsonl"
-BODIES = "bodies.jsonl"
+BODIES = "bodies.jsonl.zst"
 RECORDING = "recording.jsonl"
+REPLAYED = "replayed.json"
 SIDECAR = "sidecar.jsonl"
 ENGINE = "engine.json"
 LAUNCH = "launch.json"

@@ -46,6 +46,8 @@ class FindingKind(enum.StrEnum):
     """The provider refused requests for a while, or failed."""
     READY_CHANGED = "ready_changed"
     """The client started again with other tools, servers or another model."""
+    RECORDING_UNASKED = "recording_unasked"
+    """The cassette holds exchanges that the trial never asked for."""
     REFUSED_REQUESTS = "refused_requests"
     """The gateway answered requests in the model's place."""
     RESENT_REQUESTS = "resent_requests"

@@ -113,6 +113,7 @@ class GatewayConfig(Document):
     """Only in mode `replay`: where the attempt's entries are."""
     timed: bool = False
     recording: bool = False
+    bodies: str = "kept"
     masks: tuple[Mask, ...] = ()
     spending: SpendingPart | None = None
     """None where nothing is capped."""

@@ -16,6 +16,9 @@ from runner.core.errors import StudyError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from runner.core.resolved import ResolvedQuery
+    from runner.core.systems import System
+
 HOME: Final = "/home/agent"
 WORKSPACE: Final = "/workspace"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -147,6 +150,17 @@ class LaunchLimits:
 
 
 @dataclass(frozen=True)
+class RetrievalAsk:
+    """What a retrieval client asks of which system."""
+
+    system: System
+    depth: int
+    threads: int
+    warmup: int
+    queries: tuple[ResolvedQuery, ...]
+
+
+@dataclass(frozen=True)
 class LaunchRequest:
     """All that a client needs to know to be launched for one attempt."""
 
@@ -174,6 +188,8 @@ class LaunchRequest:
     """The argument vector of a client of kind `command`."""
     effort: str = ""
     """How much the model is to reason; "": the client's own default for the model."""
+    retrieval: RetrievalAsk | None = None
+    """Only for a client of kind `retrieval`, which needs it."""
 
     def gateway_url(self) -> str:
         """Where the client reaches the gateway."""

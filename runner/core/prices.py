@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from runner.core.documents import Document, Part
 from runner.core.outcomes import Outcome
@@ -36,15 +36,20 @@ _PERMILLE: Final = 1000
 _PER_TOKENS: Final = 1_000_000
 
 
+# Integers that money is multiplied by stay small enough for every sum to be one that JSON holds.
+_Rate = Annotated[int, Field(ge=0, le=10**12)]
+_Factor = Annotated[int, Field(ge=0, le=10**6)]
+
+
 class ListPrice(Part):
     """Micro-dollars per million tokens of one model, by token class."""
 
     model: str
-    input_tokens: int
-    output_tokens: int
-    cache_read_input_tokens: int
-    cache_write_5m_input_tokens: int
-    cache_write_1h_input_tokens: int
+    input_tokens: _Rate
+    output_tokens: _Rate
+    cache_read_input_tokens: _Rate
+    cache_write_5m_input_tokens: _Rate
+    cache_write_1h_input_tokens: _Rate
     source: str = ""
     """Where it comes from; "" for the table's own source."""
 
@@ -62,15 +67,23 @@ class LengthLimit(Part):
     """A model whose rate is another one for a request with a long prompt."""
 
     model: str
-    below_input_tokens: int
+    below_input_tokens: Annotated[int, Field(ge=1)]
     """Requests whose prompt, all input classes together, is shorter have the standard rate."""
     reason: str
     """Why a usage that holds longer prompts may have no price."""
-    at_most_permille: int = 1000
+    at_most_permille: _Factor = 1000
     """How many times the rate can be beyond the bound at most, in thousandths: for caps alone, never for a price."""
-    input_permille: int = 0
+    input_permille: _Factor = 0
     """What multiplies the input's rates of a longer prompt, in thousandths; 0: nobody knows, so it has no price."""
-    output_permille: int = 0
+    output_permille: _Factor = 0
+
+    @model_validator(mode="after")
+    def _caps_cover_it(self) -> Self:
+        if (self.input_permille == 0) != (self.output_permille == 0):
+            raise ValueError("input_permille and output_permille belong together")
+        if self.at_most_permille < max(self.input_permille, self.output_permille):
+            raise ValueError("at_most_permille must be at least input_permille and output_permille, or caps don't hold")
+        return self
 
 
 class Surcharge(Part):
@@ -78,7 +91,7 @@ class Surcharge(Part):
 
     detail: str
     value: str
-    permille: int
+    permille: _Factor
     models: tuple[str, ...] = ()
 
 
@@ -117,7 +130,18 @@ class PriceFile(Part):
     prices: tuple[ListPrice, ...]
     length_limits: tuple[LengthLimit, ...] = ()
     surcharges: tuple[Surcharge, ...] = ()
-    server_tools: dict[str, int] = Field(default_factory=dict)
+    server_tools: dict[str, _Rate] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_price_each(self) -> Self:
+        for key, names in (
+            ("prices", [price.model for price in self.prices]),
+            ("length_limits", [limit.model for limit in self.length_limits]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{key} has {', '.join(twice)} more than once")
+        return self
 
     def table(self) -> PriceTable:
         """The table that it declares."""

@@ -17,17 +17,30 @@ from runner.core.study import (
     ModelChoice,
     Schedule,
 )
+from runner.core.systems import System
+
+
+class ResolvedQuery(Part):
+    """One query of a set, as a trial may know it: without its label, kind and split."""
+
+    id: str
+    text: str
+    workspace: str
+    at_s: int | None
 
 
 class ResolvedTask(Part):
-    """One task with its prompt; it holds no label."""
+    """One task with its prompt or its queries; it holds no label."""
 
     id: str
     corpus: str
     prompt: str
+    """"" for a task of queries."""
     tags: tuple[str, ...]
     script: ModelScript | None = None
     """What the scripted model plays in this task; None where a policy of the gateway's own plays."""
+    queries: tuple[ResolvedQuery, ...] = ()
+    """What a retrieval study asks, in this order."""
 
 
 class ResolvedArm(Part):
@@ -42,6 +55,8 @@ class ResolvedArm(Part):
     env: dict[str, str]
     sidecar: bool
     mcp_servers: tuple[McpServer, ...]
+    system: System | None = None
+    """What is asked in a retrieval study."""
 
     @property
     def memory_tools(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from runner.core.documents import Part
 from runner.core.gates import Gate
+from runner.core.systems import MOST_RESULTS, System
 
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -119,20 +120,48 @@ class CommandClient(Part):
     output_limit: ClassVar[str] = "PAIRBENCH_MAX_OUTPUT_TOKENS"
 
 
+class RetrievalClient(Part):
+    """A program of ours that asks a retrieval system every query of a set; there is no model."""
+
+    kind: Literal["retrieval"]
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    depth: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 100
+    threads: Annotated[int, Field(ge=1, le=64)] = 1
+    warmup: Annotated[int, Field(ge=0, le=1000)] = 1
+
+    model: ClassVar[str] = ""
+    tools: ClassVar[tuple[str, ...]] = ()
+    max_turns: ClassVar[int | None] = None
+    max_output_tokens: ClassVar[int | None] = None
+    instructions: ClassVar[str | None] = None
+    effort: ClassVar[str] = ""
+    command: ClassVar[tuple[str, ...]] = ()
+    takes_servers: ClassVar[bool] = True
+    default_image: ClassVar[str] = "retrieval"
+    envelope_bytes: ClassVar[int] = 0
+    caches_prompts: ClassVar[bool] = False
+    output_limit: ClassVar[str] = ""
+
+
 Client: TypeAlias = Annotated[
-    ClaudeCodeClient | CodexClient | MessagesClient | CommandClient, Field(discriminator="kind")
+    ClaudeCodeClient | CodexClient | MessagesClient | CommandClient | RetrievalClient, Field(discriminator="kind")
 ]
 
 
-class ScriptedModel(Part):
-    """A deterministic policy of ours plays the model."""
+Bodies: TypeAlias = Literal["kept", "left_out"]
+"""Whether the bodies of requests and answers become evidence; their digests and sizes always do."""
 
-    mode: Literal["scripted"]
-    policy: Literal["plain-agent", "script"]
-    policy_version: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    script: PathText | None = None
-    record: bool = False
 
+class NoModel(Part):
+    """Nobody: the gateway refuses every request."""
+
+    mode: Literal["none"] = "none"
+
+    bodies: ClassVar[Literal["kept", "left_out"]] = "kept"
+    policy: ClassVar[str] = ""
+    policy_version: ClassVar[int] = 0
+    script: ClassVar[str | None] = None
+    record: ClassVar[bool] = False
     base_url: ClassVar[str] = ""
     auth: ClassVar[str] = ""
     ca_file: ClassVar[str | None] = None
@@ -145,6 +174,33 @@ class ScriptedModel(Part):
         return False
 
 
+class ScriptedModel(Part):
+    """A deterministic policy of ours plays the model."""
+
+    mode: Literal["scripted"]
+    policy: Literal["plain-agent", "script"]
+    policy_version: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    script: PathText | None = None
+    record: bool = False
+    bodies: Bodies = "kept"
+
+    base_url: ClassVar[str] = ""
+    auth: ClassVar[str] = ""
+    ca_file: ClassVar[str | None] = None
+    cassette: ClassVar[str | None] = None
+    timed: ClassVar[bool] = False
+
+    @property
+    def goes_out(self) -> bool:
+        """Whether requests leave for a provider."""
+        return False
+
+    @model_validator(mode="after")
+    def _plays_what_it_keeps(self) -> Self:
+        _require_bodies(self)
+        return self
+
+
 class LiveModel(Part):
     """A provider answers; in mode `record` every exchange can be played again."""
 
@@ -152,6 +208,7 @@ class LiveModel(Part):
     base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^/?#@\s]+(/[^?#\s]*)?$")]
     auth: Literal["api-key", "bearer"] = "api-key"
     ca_file: PathText | None = None
+    bodies: Bodies = "kept"
 
     policy: ClassVar[str] = ""
     policy_version: ClassVar[int] = 0
@@ -169,6 +226,11 @@ class LiveModel(Part):
         """Whether requests leave for a provider."""
         return True
 
+    @model_validator(mode="after")
+    def _plays_what_it_keeps(self) -> Self:
+        _require_bodies(self)
+        return self
+
 
 class ReplayModel(Part):
     """A cassette answers, as somebody did when it was recorded."""
@@ -176,6 +238,7 @@ class ReplayModel(Part):
     mode: Literal["replay"]
     cassette: PathText
     timed: bool = False
+    bodies: Bodies = "kept"
 
     policy: ClassVar[str] = ""
     policy_version: ClassVar[int] = 0
@@ -191,8 +254,15 @@ class ReplayModel(Part):
         return False
 
 
-ModelChoice: TypeAlias = Annotated[ScriptedModel | LiveModel | ReplayModel, Field(discriminator="mode")]
+ModelChoice: TypeAlias = Annotated[ScriptedModel | LiveModel | ReplayModel | NoModel, Field(discriminator="mode")]
 """Who plays the model."""
+
+
+def _require_bodies(model: ScriptedModel | LiveModel) -> None:
+    """Returns when bodies are kept, or nothing is to be played again."""
+    if model.record and model.bodies == "left_out":
+        raise ValueError("bodies can't be left_out of a recording: a cassette is made of them")
+
 
 Microusd = Annotated[int, Field(ge=0, le=10**15)]
 
@@ -293,6 +363,8 @@ class Arm(Part):
     env: dict[EnvName, str] = Field(default_factory=dict)
     sidecar: bool = False
     mcp_servers: tuple[McpServer, ...] = ()
+    system: System | None = None
+    """What a retrieval study compares; no other study's arms have one."""
 
 
 class Task(Part):
@@ -302,13 +374,15 @@ class Task(Part):
     corpus: Name
     prompt: str | None = None
     prompt_file: PathText | None = None
+    queries: PathText | None = None
+    """The query set that a retrieval study asks."""
     script: PathText | None = None
     tags: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
-        if (self.prompt is None) == (self.prompt_file is None):
-            raise ValueError("exactly one of prompt and prompt_file is needed")
+        if [self.prompt, self.prompt_file, self.queries].count(None) != 2:
+            raise ValueError("exactly one of prompt, prompt_file and queries is needed")
         return self
 
 
@@ -334,7 +408,8 @@ class StudyFile(Part):
     task_files: tuple[PathText, ...] = ()
     corpora: Annotated[dict[Name, PathText], Field(min_length=1)]
     client: Client
-    model: ModelChoice
+    model: ModelChoice = NoModel()
+    """Only a retrieval study has nobody who plays it."""
     limits: Limits = Limits()
     schedule: Schedule = Schedule()
     arms: Annotated[tuple[Arm, ...], Field(min_length=2, max_length=12)]

@@ -19,6 +19,7 @@ from runner.core.evidence import (
     EXIT,
     LAUNCH,
     RECORDING,
+    REPLAYED,
     SIDECAR,
     STDERR,
     STDOUT,
@@ -64,7 +65,7 @@ _MOST_REFUSED: Final = 20
 _NAME_CHARACTERS: Final = 200
 _KNOWN_OTHERS: Final = frozenset({"pod/run/gateway.sock"})
 _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
-_GATEWAY_OUT = {"exchanges.jsonl": EXCHANGES, "bodies.jsonl": BODIES, "recording.jsonl": RECORDING}
+_GATEWAY_OUT = {name: name for name in (EXCHANGES, BODIES, RECORDING, REPLAYED)}
 
 
 VOLUME_ROLES: Final = ("gateway-in", "trial-in", "pod", "secret")

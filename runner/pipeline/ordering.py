@@ -48,7 +48,7 @@ class Orders:
         study, run = self.ready.study, self.ready.lock.run
         arm, task = study.arm(planned.arm), study.task(planned.task)
         tokens = Tokens(client=self.world.entropy.token(), memory=self.world.entropy.token())
-        occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory)
+        occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory, task.queries)
         goes_out = study.model.goes_out
         return PodOrder(
             planned=planned,
@@ -93,6 +93,7 @@ class Orders:
             cassette=f"/in/{CASSETTE_NAME}" if model.mode == "replay" else None,
             timed=model.timed,
             recording=model.record,
+            bodies=model.bodies,
             masks=self._masks() if compares else (),
             spending=self._spending(planned, attempt),
         )

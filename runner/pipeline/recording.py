@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.collect.documents import read_documents
+from runner.core.bodies import read_bodies
 from runner.core.cassette import CassetteHeader, cassette_bytes, entries_of
 from runner.core.evidence import BODIES, RECORDING
 from runner.core.masks import MASKS
@@ -12,9 +13,9 @@ from runner.core.quantities import Unavailable
 from runner.pipeline.folder import read_run, required
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
+    from runner.collect.documents import ExchangeLog
     from runner.ports.files import Files
 
 
@@ -33,9 +34,11 @@ def make_cassette(files: Files, folder: Path) -> bytes:
         found: dict[str, bytes] = {}
         if line is not None:
             found = {name.rpartition("/")[2]: required(files, folder, name) for name in line.files}
-        made = entries_of(planned, found.get(RECORDING, b""), found.get(BODIES, b""))
+        log = read_documents(found).exchanges
+        known = () if isinstance(log, Unavailable) else log.exchanges
+        made = entries_of(planned, found.get(RECORDING, b""), read_bodies(found.get(BODIES, b""), known))
         entries += made
-        if len(made) != _answered(found):
+        if len(made) != _answered(log):
             incomplete.append(planned.trial)
     header = CassetteHeader(
         run=run.lock.run,
@@ -48,9 +51,8 @@ def make_cassette(files: Files, folder: Path) -> bytes:
     return cassette_bytes(header, entries)
 
 
-def _answered(found: Mapping[str, bytes]) -> int:
+def _answered(log: ExchangeLog | Unavailable) -> int:
     """How many exchanges weren't refused; -1 when nobody knows."""
-    log = read_documents(found).exchanges
     if isinstance(log, Unavailable) or log.damage or log.absent():
         return -1
     return sum(exchange.refused is None for exchange in log.exchanges)

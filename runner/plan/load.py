@@ -19,13 +19,30 @@ from runner.core.gates import SHARES
 from runner.core.launch import is_reserved_variable
 from runner.core.model_script import ModelScript, parse_model_script
 from runner.core.prices import LIST_PRICES, PriceFile, PriceTable
-from runner.core.resolved import CorpusSource, ResolvedArm, ResolvedLabels, ResolvedStudy, ResolvedTask
+from runner.core.resolved import (
+    CorpusSource,
+    ResolvedArm,
+    ResolvedLabels,
+    ResolvedQuery,
+    ResolvedStudy,
+    ResolvedTask,
+)
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
+from runner.plan.retrieval import (
+    asked_of,
+    needs_model,
+    needs_sidecar,
+    output_problems,
+    read_queries,
+    study_problems,
+    task_fault,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from runner.core.retrieval.queries import QuerySet
     from runner.ports.files import Files
 
 _PROMPT_LIMIT_BYTES = 65536
@@ -55,6 +72,8 @@ class LoadedStudy:
     prices: PriceTable = LIST_PRICES
     cassette: bytes | None = None
     """What the gateways play in mode `replay`."""
+    query_sets: Mapping[str, QuerySet] = field(default_factory=dict)
+    """Task -> what it asks, with its labels; only of a retrieval study."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,8 @@ class _Reading:
     problems: list[Problem] = field(default_factory=list)
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Task -> document and key of its prompt."""
+    query_sets: dict[str, QuerySet] = field(default_factory=dict)
+    """Task -> what it asks."""
 
     def complain(self, message: str, document: str, key: str = "", hint: str = "") -> None:
         self.problems.append(Problem(message, document, key, hint))
@@ -89,8 +110,11 @@ class _Reading:
         if data is None:
             self.complain(f"there is no file {path}", document, key, hint)
             return None
-        self.raw[self._shown(path)] = data
+        self.keep(path, data)
         return data
+
+    def keep(self, path: Path, data: bytes) -> None:
+        self.raw[self._shown(path)] = data
 
     def text_of(self, name: str | None, base: Path, document: str, key: str) -> str:
         if name is None:
@@ -153,11 +177,14 @@ def _loaded(
     folders: Mapping[str, Path],
 ) -> LoadedStudy:
     labels_document = str(reading.root / declared.labels) if declared.labels else ""
-    tasks = _tasks(reading, declared, document)
+    tasks = _tasks(reading, declared, document, corpora)
     labels = _labels(reading, declared, document)
     _check_names(reading, declared, document)
     _check_references(reading, declared, tasks, document)
     _check_labels(reading, tasks, labels, labels_document)
+    if needs_model(declared) and not any(problem.key.partition(".")[0] == "model" for problem in reading.problems):
+        reading.complain("missing", document, "model")
+    reading.problems += [*study_problems(declared, document), *output_problems(declared, tasks, document)]
     arms = _arms(reading, declared, document)
     instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
     study = ResolvedStudy(
@@ -188,6 +215,7 @@ def _loaded(
         raw=reading.raw,
         prices=_prices(reading, declared, document),
         cassette=_cassette(reading, declared, document),
+        query_sets=reading.query_sets,
     )
 
 
@@ -216,7 +244,9 @@ def _cassette(reading: _Reading, declared: StudyFile, document: str) -> bytes | 
     return data
 
 
-def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, ResolvedTask]:
+def _tasks(
+    reading: _Reading, declared: StudyFile, document: str, corpora: Mapping[str, CorpusSource]
+) -> dict[str, ResolvedTask]:
     found: dict[str, ResolvedTask] = {}
     lists: list[tuple[str, Path, Sequence[Task]]] = []
     for index, name in enumerate(declared.task_files):
@@ -232,12 +262,16 @@ def _tasks(reading: _Reading, declared: StudyFile, document: str) -> dict[str, R
             if task.id in found:
                 reading.complain(f"the id {task.id!r} is taken", place, f"{key}.id")
             reading.places[task.id] = (place, f"{key}.{'prompt' if task.prompt is not None else 'prompt_file'}")
+            if fault := task_fault(declared, task):
+                reading.complain(fault, place, f"{key}.{'prompt' if task.queries is None else 'queries'}")
+            corpus = corpora.get(task.corpus)
             found[task.id] = ResolvedTask(
                 id=task.id,
                 corpus=task.corpus,
-                prompt=_prompt(reading, task, folder, place, key),
+                prompt=_prompt(reading, task, folder, place, key) if task.queries is None else "",
                 tags=task.tags,
                 script=_script(reading, declared, task.script, folder, (place, f"{key}.script")) or common,
+                queries=_queries(reading, task, folder, corpus),
             )
             if task.corpus not in declared.corpora:
                 reading.complain(f"{task.corpus!r} is not a key of [corpora]", place, f"{key}.corpus")
@@ -264,6 +298,20 @@ def _script(
     except StudyError as error:
         reading.problems += error.problems
         return None
+
+
+def _queries(reading: _Reading, task: Task, folder: Path, corpus: CorpusSource | None) -> tuple[ResolvedQuery, ...]:
+    if task.queries is None:
+        return ()
+    lock = None if corpus is None else corpus.lock
+    queries, kept, problems = read_queries(folder / task.queries, reading.files, lock)
+    for path, data in kept.items():
+        reading.keep(path, data)
+    reading.problems += problems
+    if queries is None:
+        return ()
+    reading.query_sets[task.id] = queries
+    return asked_of(queries)
 
 
 def _prompt(reading: _Reading, task: Task, folder: Path, place: str, key: str) -> str:
@@ -425,6 +473,7 @@ def _arm(reading: _Reading, arm: Arm, default_image: str, document: str) -> Reso
         image=arm.image or default_image,
         instructions=reading.text_of(arm.instructions, reading.root, document, f"arms.{arm.name}.instructions"),
         env=dict(arm.env),
-        sidecar=arm.sidecar,
+        sidecar=needs_sidecar(arm),
         mcp_servers=arm.mcp_servers,
+        system=arm.system,
     )

@@ -8,16 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import PPM, rounded_quotient
 from runner.core.summary import Range, WorstCase
 from runner.summarize.measures import MEASURES
+from runner.summarize.pairs import exact_sum
+from runner.summarize.trials import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from runner.summarize.measures import Measure
-    from runner.summarize.trials import Block, Trial
+    from runner.summarize.trials import Table
 
 _UNLIMITED: Final = "nothing limits this measure in a trial that was not measured"
 
@@ -31,51 +37,48 @@ class _Total:
     unmeasured: int
 
 
-def worst_cases(blocks: tuple[Block, ...], arms: tuple[str, ...], ceilings: Mapping[str, int]) -> tuple[WorstCase, ...]:
+def worst_cases(table: Table, ceilings: Mapping[str, int]) -> tuple[WorstCase, ...]:
     """The bounds of every contrast of which some planned block lacks the measure; `ceilings` are limits of a trial."""
     found: list[WorstCase] = []
-    for measure in MEASURES:
-        out_of = _out_of(measure, blocks)
-        counted = tuple(block for block in blocks if out_of.get(block.task))
-        totals = {arm: _total(measure, counted, arm, (out_of, ceilings.get(measure.name))) for arm in arms}
-        if counted and any(total.unmeasured for total in totals.values()):
-            whole = sum(out_of[block.task] for block in counted)
-            found += [_worst_case(measure, (arms[0], arm), totals, (len(counted), whole)) for arm in arms[1:]]
+    stands = table.stands(counted=False)
+    for row, measure in enumerate(MEASURES):
+        out_of = _out_of(row, measure, table)
+        counted = out_of > 0
+        known = stands & (table.whys[row][table.grid] == KNOWN)
+        if known[:, counted].all():
+            continue
+        values = table.values[row][table.grid]
+        ceiling = ceilings.get(measure.name)
+        totals = {
+            arm: _total(values[number, counted], known[number, counted], out_of[counted], (measure, ceiling))
+            for number, arm in enumerate(table.arms)
+        }
+        size = int(counted.sum()), exact_sum(out_of[counted])
+        found += [_worst_case(measure, (table.arms[0], arm), totals, size) for arm in table.arms[1:]]
     return tuple(found)
 
 
-def _out_of(measure: Measure, blocks: tuple[Block, ...]) -> dict[str, int]:
-    """What one trial of each task is out of: 1 for an amount, its labels for a share; 0 where there are none."""
+def _out_of(row: int, measure: Measure, table: Table) -> NDArray[np.int64]:
+    """What one trial of each block is out of: 1 for an amount, its task's labels for a share; 0 for none."""
     if measure.kind == "amount":
-        return {block.task: 1 for block in blocks}
-    found: dict[str, int] = {}
-    for block in blocks:
-        for trial in block.trials.values():
-            found[block.task] = max(found.get(block.task, 0), trial.readings[measure.name].out_of)
-    return found
+        return np.ones(len(table.tasks), dtype=np.int64)
+    most: dict[str, int] = {}
+    for task, labels in zip(table.tasks, table.out_of[row][table.grid].max(axis=0).tolist(), strict=True):
+        most[task] = max(most.get(task, 0), labels)
+    return np.array([most[task] for task in table.tasks], dtype=np.int64)
 
 
 def _total(
-    measure: Measure, blocks: tuple[Block, ...], arm: str, limits: tuple[Mapping[str, int], int | None]
+    values: NDArray[np.int64],
+    known: NDArray[np.bool_],
+    out_of: NDArray[np.int64],
+    limits: tuple[Measure, int | None],
 ) -> _Total:
-    out_of, ceiling = limits
-    least, most, unmeasured = 0, 0, 0
-    limited = True
-    for block in blocks:
-        value = _known(measure, block.trials[arm])
-        if value is not None:
-            least, most = least + value, most + value
-            continue
-        unmeasured += 1
-        top = out_of[block.task] if measure.kind == "share" else ceiling
-        limited = limited and top is not None
-        most += top or 0
-    return _Total(least, most if limited else None, unmeasured)
-
-
-def _known(measure: Measure, trial: Trial) -> int | None:
-    value = trial.readings[measure.name].value
-    return value.value if trial.consequence.in_pairs and isinstance(value, Measured) else None
+    (measure, ceiling), unmeasured = limits, int((~known).sum())
+    least = exact_sum(values[known])
+    if not unmeasured or measure.kind == "share":
+        return _Total(least, least + exact_sum(out_of[~known]) if unmeasured else least, unmeasured)
+    return _Total(least, None if ceiling is None else least + ceiling * unmeasured, unmeasured)
 
 
 def _worst_case(

@@ -2,179 +2,120 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
-from runner.core.findings import FindingKind
-from runner.core.quantities import Measured, Quantity, Unavailable
-from runner.core.records import Finding
+import numpy as np
+
+from runner.core.quantities import Measured, Unavailable
 from runner.core.rounding import PPM, scaled_ratio
 from runner.core.summary import DriftStratum, FindingGroup, InertTrials, ModelTokens, OrderStratum, ToolTotal
-from runner.core.usage import TOKEN_CLASSES, class_total
+from runner.core.usage import TOKEN_CLASSES
 from runner.summarize.measures import HEADLINE
+from runner.summarize.pairs import exact_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from runner.core.usage import ModelUsage
+    from numpy.typing import NDArray
+
     from runner.summarize.context import ArmFacts
-    from runner.summarize.pairs import MeasuredPairs, Pair
-    from runner.summarize.trials import Block, Trial
-
-# Both figures are rounded to whole micro-dollars, the client's from a float of dollars: the same cost may come out one
-# apart.
-_COST_TOLERANCE_MICROUSD: Final = 1
+    from runner.summarize.folds import Folds, Owner
+    from runner.summarize.pairs import MeasuredPairs
+    from runner.summarize.trials import Table
 
 
-def order_effect(measured: Sequence[MeasuredPairs], arms: tuple[str, ...]) -> tuple[OrderStratum, ...]:
+def order_effect(measured: Sequence[MeasuredPairs], table: Table) -> tuple[OrderStratum, ...]:
     """Each contrast over the blocks in which the control ran before the treatment, and over those in which after it."""
+    positions = np.array([place.position for place in table.plan.trials], dtype=np.int64)[table.grid]
     strata: list[OrderStratum] = []
     for item in measured:
-        for arm in arms[1:]:
-            strata += [_stratum(item, arms[0], arm, "before"), _stratum(item, arms[0], arm, "after")]
+        for number in range(1, len(table.arms)):
+            before = (positions[0] < positions[number])[item.blocks]
+            strata += [_stratum(item, number, "before", before), _stratum(item, number, "after", ~before)]
     return tuple(strata)
 
 
-def _stratum(item: MeasuredPairs, control: str, arm: str, control_ran: Literal["before", "after"]) -> OrderStratum:
-    def ran_before(block: Block) -> bool:
-        return block.trials[control].planned.position < block.trials[arm].planned.position
-
-    pairs = [pair for pair in item.pairs if ran_before(pair.block) == (control_ran == "before")]
+def _stratum(
+    item: MeasuredPairs, number: int, control_ran: Literal["before", "after"], chosen: NDArray[np.bool_]
+) -> OrderStratum:
+    blocks = int(chosen.sum())
     nothing = Unavailable("no block has this measure in this order")
-    totals = [sum(pair.values[name].value for pair in pairs) for name in (control, arm)]
+    control, treatment = exact_sum(item.values[0, chosen]), exact_sum(item.values[number, chosen])
     return OrderStratum(
         measure=item.measure.name,
-        arm=arm,
+        arm=item.arms[number],
         control_ran=control_ran,
-        n_blocks=len(pairs),
-        control_total=Measured(totals[0]) if pairs else nothing,
-        treatment_total=Measured(totals[1]) if pairs else nothing,
-        ratio_ppm=scaled_ratio(totals[1], totals[0], PPM, f"the total of {control} is 0") if pairs else nothing,
+        n_blocks=blocks,
+        control_total=Measured(control) if blocks else nothing,
+        treatment_total=Measured(treatment) if blocks else nothing,
+        ratio_ppm=scaled_ratio(treatment, control, PPM, f"the total of {item.arms[0]} is 0") if blocks else nothing,
     )
 
 
-def drift(measured: Sequence[MeasuredPairs], arms: tuple[str, ...]) -> tuple[DriftStratum, ...]:
+def drift(measured: Sequence[MeasuredPairs], table: Table) -> tuple[DriftStratum, ...]:
     """Each headline contrast over the first half of its blocks, as they were planned to run, and over the second."""
+    sequences = np.array([place.sequence for place in table.plan.trials], dtype=np.int64)[table.grid].min(axis=0)
     strata: list[DriftStratum] = []
     for item in (item for item in measured if item.measure.name in HEADLINE):
-        pairs = sorted(item.pairs, key=lambda pair: min(t.planned.sequence for t in pair.block.trials.values()))
-        middle = (len(pairs) + 1) // 2
-        for arm in arms[1:]:
-            strata += [
-                _half(item.measure.name, (arms[0], arm), "first", pairs[:middle]),
-                _half(item.measure.name, (arms[0], arm), "second", pairs[middle:]),
-            ]
+        order = np.argsort(sequences[item.blocks], kind="stable")
+        middle = (len(order) + 1) // 2
+        for number in range(1, len(table.arms)):
+            strata += [_half(item, number, "first", order[:middle]), _half(item, number, "second", order[middle:])]
     return tuple(strata)
 
 
-def _half(measure: str, arms: tuple[str, str], half: Literal["first", "second"], pairs: list[Pair]) -> DriftStratum:
+def _half(
+    item: MeasuredPairs, number: int, half: Literal["first", "second"], chosen: NDArray[np.int64]
+) -> DriftStratum:
+    blocks = len(chosen)
     nothing = Unavailable("no block of this half has this measure")
-    totals = [sum(pair.values[name].value for pair in pairs) for name in arms]
+    control, treatment = exact_sum(item.values[0, chosen]), exact_sum(item.values[number, chosen])
     return DriftStratum(
-        measure=measure,
-        arm=arms[1],
+        measure=item.measure.name,
+        arm=item.arms[number],
         half=half,
-        n_blocks=len(pairs),
-        control_total=Measured(totals[0]) if pairs else nothing,
-        treatment_total=Measured(totals[1]) if pairs else nothing,
-        ratio_ppm=scaled_ratio(totals[1], totals[0], PPM, f"the total of {arms[0]} is 0") if pairs else nothing,
+        n_blocks=blocks,
+        control_total=Measured(control) if blocks else nothing,
+        treatment_total=Measured(treatment) if blocks else nothing,
+        ratio_ppm=scaled_ratio(treatment, control, PPM, f"the total of {item.arms[0]} is 0") if blocks else nothing,
     )
 
 
-def inert_trials(trials: tuple[Trial, ...], arms: tuple[ArmFacts, ...]) -> tuple[InertTrials, ...]:
+def inert_trials(folds: Folds, arms: tuple[ArmFacts, ...]) -> tuple[InertTrials, ...]:
     """For each arm with a memory: its completed trials, and those among them that never called it."""
-    return tuple(_inert(arm.name, trials) for arm in arms if arm.memory)
-
-
-def _inert(arm: str, trials: tuple[Trial, ...]) -> InertTrials:
-    completed = [trial for trial in trials if trial.planned.arm == arm and trial.consequence.in_pairs]
-    inert = [trial.planned.trial for trial in completed if trial.record.memory_calls == 0]
-    return InertTrials(arm=arm, completed=len(completed), inert=len(inert), trials=tuple(inert))
-
-
-def group_findings(trials: tuple[Trial, ...]) -> tuple[FindingGroup, ...]:
-    """Findings of the records, and those that only the summary can make, by kind."""
-    grouped: dict[str, list[tuple[str, str]]] = {}
-    for trial in trials:
-        for finding in (*map(_priced(trial), trial.record.findings), *_derived(trial)):
-            grouped.setdefault(finding.kind, []).append((trial.planned.trial, finding.detail))
+    with_memory = [(arm.name, folds.arms[arm.name]) for arm in arms if arm.memory]
     return tuple(
-        FindingGroup(
-            kind=kind,
-            count=len(found),
-            trials=tuple(dict.fromkeys(trial for trial, _ in found)),
-            example=found[0][1],
-        )
-        for kind, found in sorted(grouped.items())
+        InertTrials(arm=name, completed=sums.completed, inert=len(sums.inert), trials=tuple(sums.inert))
+        for name, sums in with_memory
     )
 
 
-def _priced(trial: Trial) -> Callable[[Finding], Finding]:
-    """What completes a finding of `trial` with the price that only a summary knows."""
-    computed = _amount(trial.source.client_cost_microusd)
-
-    def completed(finding: Finding) -> Finding:
-        if finding.kind != FindingKind.COST_GUESSED:
-            return finding
-        return finding.model_copy(update={"detail": f"{finding.detail}; list price gives {computed}"})
-
-    return completed
-
-
-def _derived(trial: Trial) -> Iterator[Finding]:
-    reported, computed = trial.record.reported_cost_microusd, trial.source.client_cost_microusd
-    if isinstance(reported, Unavailable) or not trial.record.observed:
-        return
-    said = f"the client reports {_amount(reported)}; list price gives {_amount(computed)}"
-    if isinstance(computed, Unavailable):
-        if trial.source.unpriced:
-            yield Finding(kind=FindingKind.COST_GUESSED, detail=said)
-    elif abs(reported.value - computed.value) > _COST_TOLERANCE_MICROUSD:
-        yield Finding(kind=FindingKind.COST_DISAGREES, detail=said)
-
-
-def _amount(cost: Quantity) -> str:
-    return f"{cost.value} micro-dollars" if isinstance(cost, Measured) else f"none: {cost.reason}"
-
-
-def model_tokens(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ModelTokens, ...]:
-    """Tokens by resolved model, arm and who asked, over complete blocks."""
-    complete = [block for block in blocks if block.complete]
-    rows: list[ModelTokens] = []
-    for arm in arms:
-        records = [block.trials[arm].record for block in complete]
-        client = [usage for record in records for usage in record.observed]
-        memory = [usage for record in records for usage in record.observed_memory]
-        rows += _model_rows(arm, "client", client)
-        rows += _model_rows(arm, "memory", memory)
-    return tuple(rows)
-
-
-def _model_rows(arm: str, owner: Literal["client", "memory"], usages: list[ModelUsage]) -> Iterator[ModelTokens]:
-    for model in sorted({usage.model for usage in usages}):
-        own = tuple(usage for usage in usages if usage.model == model)
-        yield ModelTokens(
-            arm=arm,
-            owner=owner,
-            model=model,
-            requests=sum(usage.requests for usage in own),
-            **{name: class_total(own, name) for name in TOKEN_CLASSES},
-        )
-
-
-def tool_totals(blocks: tuple[Block, ...], arms: tuple[str, ...]) -> tuple[ToolTotal, ...]:
-    """Calls and errors of each tool by arm, over complete blocks."""
-    calls: Counter[tuple[str, str]] = Counter()
-    errors: Counter[tuple[str, str]] = Counter()
-    for block in blocks:
-        if not block.complete:
-            continue
-        for arm, trial in block.trials.items():
-            for tool in trial.record.tool_calls:
-                calls[arm, tool.name] += tool.calls
-                errors[arm, tool.name] += tool.errors
+def group_findings(folds: Folds) -> tuple[FindingGroup, ...]:
+    """Findings of the records, and those that only the summary can make, by kind."""
     return tuple(
-        ToolTotal(arm=arm, tool=tool, calls=calls[arm, tool], errors=errors[arm, tool])
-        for arm in arms
-        for tool in sorted(name for owner, name in calls if owner == arm)
+        FindingGroup(kind=kind, count=found.count, trials=tuple(found.trials), example=found.example)
+        for kind, found in sorted(folds.findings.items())
+    )
+
+
+def model_tokens(folds: Folds) -> tuple[ModelTokens, ...]:
+    """Tokens by resolved model, arm and who asked, over complete blocks."""
+    owners: tuple[Owner, ...] = ("client", "memory")
+    return tuple(row for arm in folds.arms for owner in owners for row in _model_rows(folds, arm, owner))
+
+
+def _model_rows(folds: Folds, arm: str, owner: Owner) -> Iterator[ModelTokens]:
+    for (asked, model), sums in sorted(folds.arms[arm].used.items()):
+        if asked != owner:
+            continue
+        tokens = {name: found.quantity() for name, found in zip(TOKEN_CLASSES, sums.tokens, strict=True)}
+        yield ModelTokens(arm=arm, owner=owner, model=model, requests=sums.requests, **tokens)
+
+
+def tool_totals(folds: Folds) -> tuple[ToolTotal, ...]:
+    """Calls and errors of each tool by arm, over complete blocks."""
+    return tuple(
+        ToolTotal(arm=arm, tool=tool, calls=sums.calls[tool], errors=sums.errors[tool])
+        for arm, sums in folds.arms.items()
+        for tool in sorted(sums.calls)
     )

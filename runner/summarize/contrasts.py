@@ -24,7 +24,6 @@ from runner.core.statistics.exact import decimals, whole
 from runner.core.statistics.power import detectable
 from runner.core.statistics.simultaneous import widenings
 from runner.core.summary import Contrast, Estimate, Range, Simultaneous
-from runner.summarize.pairs import MeasuredPairs, task_medians
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from runner.core.statistics.bootstrap import Bootstrap, IntervalOrReason
     from runner.core.statistics.intervals import Ends
     from runner.summarize.measures import Measure
+    from runner.summarize.pairs import MeasuredPairs
 
 _ONE: Final = Decimal(1)
 
@@ -59,12 +59,12 @@ def make_contrasts(
     if obstacles:
         reason = "; ".join(obstacles)
         return Contrasts(tuple(_nothing(item, arms[0], arm, reason) for item in measured for arm in arms[1:]), ())
-    samples = [sample_of(item, arms) for item in measured if item.pairs]
+    samples = [sample_of(item) for item in measured if item.n_blocks]
     resampled = iter(bootstrap.resampled(samples))
     single: list[Contrast] = []
     together: list[Simultaneous] = []
     for item in measured:
-        if not item.pairs:
+        if not item.n_blocks:
             single += [_nothing(item, arms[0], arm, item.none) for arm in arms[1:]]
             continue
         for contrast, simultaneous in _contrasts(item, arms, bootstrap, next(resampled)):
@@ -73,14 +73,13 @@ def make_contrasts(
     return Contrasts(tuple(single), tuple(together) if len(arms) > 2 else ())
 
 
-def sample_of(item: MeasuredPairs, arms: tuple[str, ...]) -> Sample:
-    """The values of `item`, which has pairs, tasks in the order of their names."""
-    tasks = item.by_task().values()
-    pairs = [pair for task in tasks for pair in task]
+def sample_of(item: MeasuredPairs) -> Sample:
+    """The values of `item`, which has blocks, tasks in the order of their names."""
+    order = item.by_task()
     return Sample(
-        repetitions=tuple(len(task) for task in tasks),
-        arms=np.array([[pair.values[arm].value for pair in pairs] for arm in arms], dtype=np.int64),
-        divisor=np.array([pair.values[arms[0]].out_of for pair in pairs], dtype=np.int64),
+        repetitions=item.repetitions(),
+        arms=np.ascontiguousarray(item.values[:, order]),
+        divisor=np.ascontiguousarray(item.divisors[0, order]),
     )
 
 
@@ -95,7 +94,7 @@ def _contrasts(
     else:
         ratios = [bootstrap.ratio_deviations(resampled, number) for number in numbers]
         differences = [bootstrap.difference_deviations(resampled, number, item.measure.scale) for number in numbers]
-    tasks = len(item.by_task())
+    tasks = len(item.tasks)
     ratio_intervals = _intervals(ratios, bootstrap, tasks, ratio_interval)
     difference_intervals = [
         _possible(found, item.measure) for found in _intervals(differences, bootstrap, tasks, difference_interval)
@@ -170,15 +169,15 @@ def _contrast(
     item, control, arm = pair.item, pair.control, pair.arm
     scale = item.measure.scale
     totals = item.total(control), item.total(arm)
-    medians = task_medians(item, control), task_medians(item, arm)
+    medians = item.task_medians(control), item.task_medians(arm)
     doubled = doubled_median(medians[1]) - doubled_median(medians[0])
     ratio = scaled_ratio(totals[1], totals[0], PPM, f"the total of {control} is 0")
-    repetitions = [len(pairs) for pairs in item.by_task().values()]
+    repetitions = item.repetitions()
     return Contrast(
         measure=item.measure.name,
         arm=arm,
         control=control,
-        n_blocks=len(item.pairs),
+        n_blocks=item.n_blocks,
         n_tasks=len(repetitions),
         levels=pair.levels,
         effective_tasks_milli=_effective_tasks(deviations[0]),
@@ -201,8 +200,8 @@ def _nothing(item: MeasuredPairs, control: str, arm: str, reason: str) -> Contra
         measure=item.measure.name,
         arm=arm,
         control=control,
-        n_blocks=len(item.pairs),
-        n_tasks=len(item.by_task()),
+        n_blocks=item.n_blocks,
+        n_tasks=len(item.tasks),
         levels=0,
         effective_tasks_milli=missing,
         ratio_ppm=nothing,

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from runner.core.quantities import Measured, Unavailable
-from runner.core.rounding import doubled_median, rounded_quotient
+import numpy as np
+
+from runner.core.outcomes import Outcome
+from runner.core.rounding import rounded_quotient
+from runner.core.statistics.bootstrap import rounded_quotients
 from runner.core.summary import Exclusion
-from runner.summarize.measures import MEASURES, counted_as_failure
+from runner.summarize.measures import MEASURES
+from runner.summarize.trials import KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from numpy.typing import NDArray
 
+    from runner.core.statistics.exact import Integers
     from runner.core.summary import Treatment
-    from runner.summarize.measures import Measure, Reading
-    from runner.summarize.trials import Block, Trial
+    from runner.summarize.measures import Measure
+    from runner.summarize.trials import Table
 
 NO_BLOCK: Final = "no block has this measure in every arm"
 _NONE_COMPLETE: Final = "no block is complete"
 _NONE_ENDED: Final = "in no block did every arm complete or fail"
-
-
-@dataclass(frozen=True)
-class Value:
-    """A measured figure of one trial."""
-
-    value: int
-    out_of: int
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One block that has the measure in every arm."""
-
-    block: Block
-    values: Mapping[str, Value]
+# Integers beyond this are summed and scaled as Python's own, which have no end.
+_INT64_ROOM: Final = 2**62
 
 
 @dataclass(frozen=True)
@@ -44,87 +34,115 @@ class MeasuredPairs:
     """The blocks of one measure, and why the others aren't among them."""
 
     measure: Measure
-    pairs: tuple[Pair, ...]
+    arms: tuple[str, ...]
+    """The control first."""
+    blocks: NDArray[np.int64]
+    """Which blocks have the measure in every arm, by number."""
+    values: Integers
+    """Shape (arms, blocks)."""
+    divisors: Integers
+    """What each value is out of."""
+    tasks: tuple[str, ...]
+    """Those of the blocks, by name."""
+    task_numbers: NDArray[np.int64]
+    """Which of the tasks each block is of."""
     excluded: tuple[Exclusion, ...]
     none: str = NO_BLOCK
-    """Why there is no figure, where there is no pair."""
+    """Why there is no figure, where there is no block."""
 
-    def by_task(self) -> dict[str, list[Pair]]:
-        """The pairs of each task that has any, tasks in the order of their names."""
-        grouped: dict[str, list[Pair]] = {}
-        for pair in self.pairs:
-            grouped.setdefault(pair.block.task, []).append(pair)
-        return dict(sorted(grouped.items()))
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks have the measure in every arm."""
+        return len(self.blocks)
+
+    def repetitions(self) -> tuple[int, ...]:
+        """How many blocks each task has."""
+        return tuple(np.bincount(self.task_numbers, minlength=len(self.tasks)).tolist())
+
+    def by_task(self) -> NDArray[np.int64]:
+        """Places of the blocks, those of one task one after the other, tasks in the order of their names."""
+        return np.argsort(self.task_numbers, kind="stable")
 
     def total(self, arm: str) -> int:
         """The sum of an arm's values."""
-        return sum(pair.values[arm].value for pair in self.pairs)
+        return exact_sum(self.values[self.arms.index(arm)])
 
     def out_of(self, arm: str) -> int:
         """What the sum is out of: trials, or labels."""
-        return sum(pair.values[arm].out_of for pair in self.pairs)
+        return exact_sum(self.divisors[self.arms.index(arm)])
 
-    def scaled(self, arm: str) -> list[int]:
+    def scaled(self, arm: str) -> Integers:
         """Each block's value of an arm, in units of 1/scale."""
-        scale = self.measure.scale
-        return [rounded_quotient(pair.values[arm].value * scale, pair.values[arm].out_of) for pair in self.pairs]
+        number = self.arms.index(arm)
+        values, scale = self.values[number], self.measure.scale
+        if values.size and int(values.max()) * scale >= _INT64_ROOM:
+            values = values.astype(object)
+        return rounded_quotients(values * scale, self.divisors[number])
 
-    def task_median_scaled(self, pairs: list[Pair], arm: str) -> int:
-        """The median of an arm's values in `pairs`, of one task and not empty, in units of 1/scale."""
-        scale = self.measure.scale
-        scaled = [rounded_quotient(pair.values[arm].value * scale, pair.values[arm].out_of) for pair in pairs]
-        return rounded_quotient(doubled_median(scaled), 2)
-
-
-def measured_pairs(measure: Measure, blocks: tuple[Block, ...], treatment: Treatment) -> MeasuredPairs:
-    """The blocks in which `measure` is known in every arm, under `treatment`."""
-    pairs: list[Pair] = []
-    reasons: Counter[str] = Counter()
-    for block in blocks:
-        values: dict[str, Value] = {}
-        for arm, trial in block.trials.items():
-            taken = _value(measure, trial, treatment)
-            if isinstance(taken, Unavailable):
-                reasons[f"{arm}: {taken.reason}"] += 1
-                break
-            values[arm] = taken
+    def task_medians(self, arm: str) -> list[int]:
+        """The median of each task in `arm`, in units of 1/scale, tasks in the order of their names."""
+        if not self.n_blocks:
+            return []
+        order, repetitions = self.by_task(), np.array(self.repetitions())
+        scaled = self.scaled(arm)[order]
+        starts = np.cumsum(repetitions) - repetitions
+        if scaled.dtype == np.int64:
+            scaled = scaled[np.lexsort((scaled, self.task_numbers[order]))]
         else:
-            pairs.append(Pair(block, values))
-    excluded = tuple(Exclusion(reason=reason, blocks=count) for reason, count in sorted(reasons.items()))
-    return MeasuredPairs(measure, tuple(pairs), excluded, NO_BLOCK if pairs else _none(blocks, treatment))
+            parts = np.split(scaled, starts[1:])
+            scaled = np.array([value for part in parts for value in sorted(part)], dtype=object)
+        doubled = scaled[starts + (repetitions - 1) // 2] + scaled[starts + repetitions // 2]
+        return [rounded_quotient(int(value), 2) for value in doubled]
 
 
-def _none(blocks: tuple[Block, ...], treatment: Treatment) -> str:
-    """Why no block has a measure: whatever isn't measured at all is no matter of this measure."""
+def exact_sum(values: Integers) -> int:
+    """The sum of `values`, however large."""
+    if values.size and int(np.abs(values).max()) * values.size >= _INT64_ROOM:
+        return sum(values.tolist())
+    return int(values.sum())
+
+
+def measured_pairs(measure: Measure, table: Table, treatment: Treatment) -> MeasuredPairs:
+    """The blocks in which `measure` is known in every arm, under `treatment`."""
     counted = treatment == "failures_counted"
-    if any(all(_stands(trial, counted=counted) for trial in block.trials.values()) for block in blocks):
-        return NO_BLOCK
-    return _NONE_ENDED if counted else _NONE_COMPLETE
+    row = MEASURES.index(measure)
+    values, divisors, whys = (column[row][table.grid] for column in (table.values, table.out_of, table.whys))
+    outcomes, stands = table.outcome_numbers(), table.stands(counted=counted)
+    if counted and measure.kind == "share":
+        # A failed trial has found nothing of what its task has labels for.
+        failed = stands & ~table.stands(counted=False) & (divisors > 0)
+        values, whys = np.where(failed, 0, values), np.where(failed, KNOWN, whys)
+    # A reason of the trial's end is as good as one of the measure's own: it is told by a number below 0.
+    missing = np.where(stands, whys, -1 - outcomes)
+    chosen = np.flatnonzero((missing == KNOWN).all(axis=0))
+    tasks, numbers = np.unique(np.array([table.tasks[block] for block in chosen], dtype=object), return_inverse=True)
+    none = NO_BLOCK if stands.all(axis=0).any() else _NONE_ENDED if counted else _NONE_COMPLETE
+    return MeasuredPairs(
+        measure=measure,
+        arms=table.arms,
+        blocks=chosen,
+        values=values[:, chosen],
+        divisors=divisors[:, chosen],
+        tasks=tuple(tasks.tolist()),
+        task_numbers=numbers.astype(np.int64),
+        excluded=_excluded(table, missing),
+        none=none,
+    )
 
 
-def _stands(trial: Trial, *, counted: bool) -> bool:
-    return trial.consequence.in_pairs or (counted and trial.consequence.failure)
+def _excluded(table: Table, missing: NDArray[np.int64]) -> tuple[Exclusion, ...]:
+    """Why blocks are left out, by what the first arm says that lacks the measure."""
+    lacking = np.flatnonzero((missing != KNOWN).any(axis=0))
+    first = (missing[:, lacking] != KNOWN).argmax(axis=0)
+    pairs = np.stack([first, missing[first, lacking]], axis=1)
+    found: dict[str, int] = {}
+    for (arm, why), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
+        said = table.texts[why] if why > 0 else f"ended {tuple(Outcome)[-1 - why]}"
+        reason = f"{table.arms[arm]}: {said}"
+        found[reason] = found.get(reason, 0) + int(count)
+    return tuple(Exclusion(reason=reason, blocks=count) for reason, count in sorted(found.items()))
 
 
-def all_measured(blocks: tuple[Block, ...], treatment: Treatment) -> tuple[MeasuredPairs, ...]:
-    """The blocks of every measure, in the order of the table."""
-    return tuple(measured_pairs(measure, blocks, treatment) for measure in MEASURES)
-
-
-def _value(measure: Measure, trial: Trial, treatment: Treatment) -> Value | Unavailable:
-    consequence = trial.consequence
-    reading: Reading = trial.readings[measure.name]
-    if not consequence.in_pairs:
-        if not _stands(trial, counted=treatment == "failures_counted"):
-            return Unavailable(f"ended {trial.record.outcome}")
-        reading = counted_as_failure(measure, reading)
-    match reading.value:
-        case Measured(value):
-            return Value(value, reading.out_of)
-        case Unavailable():
-            return reading.value
-
-
-def task_medians(item: MeasuredPairs, arm: str) -> list[int]:
-    """The median of each task in `arm`, in units of 1/scale, tasks in the order of their names."""
-    return [item.task_median_scaled(pairs, arm) for pairs in item.by_task().values()]
+def all_measured(table: Table, treatment: Treatment) -> tuple[MeasuredPairs, ...]:
+    """The blocks of every measure, in the order of the table of measures."""
+    return tuple(measured_pairs(measure, table, treatment) for measure in MEASURES)

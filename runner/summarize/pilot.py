@@ -10,7 +10,7 @@ from runner.core.rounding import rounded_quotient
 from runner.summarize.contrasts import sample_of
 from runner.summarize.measures import MEASURES
 from runner.summarize.pairs import NO_BLOCK, measured_pairs
-from runner.summarize.trials import blocks_of, join_trials
+from runner.summarize.trials import join_facts, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runner.core.records import Record, Score
     from runner.core.statistics.bootstrap import Sample
     from runner.summarize.context import SummaryContext
+    from runner.summarize.facts import Figure
 
 
 @dataclass(frozen=True)
@@ -41,26 +42,27 @@ def pilot_of(
     Raises:
         EvidenceError: as where the run is summarized.
     """
-    arms = (plan.control, *(arm for arm in plan.arms if arm != plan.control))
-    blocks = blocks_of(join_trials(context, plan, records, scores), arms)
+    facts = list(join_facts(context, plan, records, scores))
+    table = tabulate(plan, facts)
     chosen = next(item for item in MEASURES if item.name == measure)
-    found = measured_pairs(chosen, blocks, "complete_blocks")
-    costs = measured_pairs(MEASURES[0], blocks, "complete_blocks")
-    complete = [block for block in blocks if block.complete]
-    times = {arm: [block.trials[arm].record.timing.pod_ms for block in complete] for arm in arms}
+    found = measured_pairs(chosen, table, "complete_blocks")
+    costs = measured_pairs(MEASURES[0], table, "complete_blocks")
+    complete = table.grid[:, table.complete()]
     return Pilot(
-        arms=arms,
-        sample=sample_of(found, arms) if found.pairs else Unavailable(NO_BLOCK),
+        arms=table.arms,
+        sample=sample_of(found) if found.n_blocks else Unavailable(NO_BLOCK),
         cost_microusd={
-            arm: Measured(rounded_quotient(costs.total(arm), len(costs.pairs)))
-            if costs.pairs
+            arm: Measured(rounded_quotient(costs.total(arm), costs.n_blocks))
+            if costs.n_blocks
             else Unavailable(NO_BLOCK)
-            for arm in arms
+            for arm in table.arms
         },
-        pod_ms={arm: _mean(times[arm]) for arm in arms},
+        pod_ms={
+            arm: _mean([facts[index].pod_ms for index in own]) for arm, own in zip(table.arms, complete, strict=True)
+        },
     )
 
 
-def _mean(quantities: list[Quantity]) -> Quantity:
-    known = [item.value for item in quantities if isinstance(item, Measured)]
+def _mean(figures: list[Figure]) -> Quantity:
+    known = [item for item in figures if isinstance(item, int)]
     return Measured(rounded_quotient(sum(known), len(known))) if known else Unavailable("no such time is known")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import EvidenceError
+from runner.core.outcomes import CONSEQUENCES
 from runner.core.rounding import ROUNDING_RULE
 from runner.core.statistics.bootstrap import Bootstrap
 from runner.core.statistics.draws import GENERATOR
@@ -32,7 +33,7 @@ from runner.summarize.measures import HEADLINE, MEASURES
 from runner.summarize.pairs import all_measured
 from runner.summarize.spend import spend_of_all_attempts
 from runner.summarize.surroundings import cache_warmth, cold_starts, obstacles, versions
-from runner.summarize.trials import blocks_of, join_trials
+from runner.summarize.trials import join_facts, tabulate
 from runner.summarize.views import make_view
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from runner.core.plan import Plan
     from runner.core.records import Record, Score
     from runner.summarize.context import ArmFacts, SummaryContext
+    from runner.summarize.trials import Table
 
 # benchmarks/coverage.py on 2026-11-29; its table is in docs/explanation/statistics.md.
 COVERAGE: Final = (
@@ -58,24 +60,32 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
         EvidenceError: records or scores contradict the plan, one another, the price table or the kind of evidence; or
             the arms of the context are not those of the plan.
     """
+    _arms(context, plan)
+    return summarize_table(context, tabulate(plan, join_facts(context, plan, records, scores)))
+
+
+def summarize_table(context: SummaryContext, table: Table) -> Summary:
+    """The summary of a run whose trials stand in `table`.
+
+    Raises:
+        EvidenceError: the arms of the context are not those of the plan.
+    """
+    plan, names, folds = table.plan, table.arms, table.folds
     arms = _arms(context, plan)
-    names = tuple(arm.name for arm in arms)
-    trials = join_trials(context, plan, records, scores)
-    blocks = blocks_of(trials, names)
     bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
-    found_versions = versions(trials, names)
+    found_versions = versions(folds)
     found_obstacles = obstacles(found_versions)
-    measured = all_measured(blocks, "complete_blocks")
+    measured = all_measured(table, "complete_blocks")
     complete = make_view(measured, names, "complete_blocks", bootstrap, found_obstacles)
-    failed = sum(trial.consequence.failure for trial in trials)
+    failed = sum(CONSEQUENCES[outcome].failure for outcome in table.outcomes)
     # Without a failure both treatments use the same blocks and the same readings.
     counted = complete
     if failed:
-        with_failures = all_measured(blocks, "failures_counted")
+        with_failures = all_measured(table, "failures_counted")
         counted = make_view(with_failures, names, "failures_counted", bootstrap, found_obstacles)
     moved = _moved(complete, counted)
     return Summary(
-        study=_study(context, plan, len(blocks)),
+        study=_study(context, plan, len(table.block_names)),
         evidence="fixture" if context.model.scripted else "measurement",
         model=_model(context),
         client=context.client,
@@ -94,23 +104,23 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
         measures=_measures(),
         headline=HEADLINE,
         resampling=_resampling(bootstrap),
-        census=take_census(trials, blocks, names),
+        census=take_census(table),
         views=(complete, counted) if moved else (complete,),
         failures_line=_failures_line(failed, moved),
         gates=judge(context.gates, complete),
-        worst_case=() if found_obstacles else worst_cases(blocks, names, context.ceilings),
+        worst_case=() if found_obstacles else worst_cases(table, context.ceilings),
         obstacles=found_obstacles,
-        order_effect=() if found_obstacles else order_effect(measured, names),
-        drift=() if found_obstacles else drift(measured, names),
-        cache_warmth=cache_warmth(trials, names),
-        cold_starts=cold_starts(trials, names),
+        order_effect=() if found_obstacles else order_effect(measured, table),
+        drift=() if found_obstacles else drift(measured, table),
+        cache_warmth=cache_warmth(folds),
+        cold_starts=cold_starts(table),
         versions=found_versions,
-        inert=inert_trials(trials, arms),
-        findings=group_findings(trials),
-        models=model_tokens(blocks, names),
-        tools=tool_totals(blocks, names),
-        spend=spend_of_all_attempts(trials, names, context.prices, context.model.asked),
-        checks=(*context.checks, *own_checks(trials, arms)),
+        inert=inert_trials(folds, arms),
+        findings=group_findings(folds),
+        models=model_tokens(folds),
+        tools=tool_totals(folds),
+        spend=spend_of_all_attempts(folds),
+        checks=(*context.checks, *own_checks(table, arms)),
         not_checked=(*own_omissions(context, len(complete.contrasts)), *context.not_checked),
     )
 

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.core.quantities import Measured, Quantity, Unavailable, total
+import numpy as np
+
+from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import PPM, doubled_median, scaled_ratio
 from runner.core.summary import ArmVersions, CacheWarmth, ColdStarts
-from runner.core.usage import TOKEN_CLASSES, class_total
+from runner.summarize.measures import MEASURES
+from runner.summarize.trials import KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from numpy.typing import NDArray
 
-    from runner.summarize.trials import Trial
+    from runner.summarize.folds import Folds, Warmth
+    from runner.summarize.trials import Table
 
-_INPUT_SIDE = tuple(name for name in TOKEN_CLASSES if name != "output_tokens")
 # A start-up beyond twice the arm's median is called cold: something that others found ready had to be fetched.
 _COLD_FACTOR = 2
 
 
-def cache_warmth(trials: tuple[Trial, ...], arms: tuple[str, ...]) -> tuple[CacheWarmth, ...]:
+def cache_warmth(folds: Folds) -> tuple[CacheWarmth, ...]:
     """By arm and place in the block: what ran second may find a cache that the first one filled."""
-    completed = _completed(trials)
     return tuple(
-        _warmth(arm, position, own)
-        for arm in arms
-        for position in range(len(arms))
-        if (own := [t for t in completed if (t.planned.arm, t.planned.position) == (arm, position)])
+        _warmth(arm, position, sums.warmth[position])
+        for arm, sums in folds.arms.items()
+        for position in range(len(folds.arms))
+        if position in sums.warmth
     )
 
 
-def _warmth(arm: str, position: int, trials: list[Trial]) -> CacheWarmth:
-    usages = [trial.record.observed for trial in trials]
-    read = total([class_total(own, "cache_read_input_tokens") for own in usages])
-    whole = total([class_total(own, name) for own in usages for name in _INPUT_SIDE])
+def _warmth(arm: str, position: int, warmth: Warmth) -> CacheWarmth:
+    read, whole = warmth.cache_read.quantity(), warmth.input_side.quantity()
     return CacheWarmth(
         arm=arm,
         position=position,
-        trials=len(trials),
+        trials=warmth.trials,
         cache_read_tokens=read,
         input_side_tokens=whole,
         read_share_ppm=_share(read, whole),
@@ -54,37 +54,30 @@ def _share(read: Quantity, whole: Quantity) -> Quantity:
             return whole
 
 
-def cold_starts(trials: tuple[Trial, ...], arms: tuple[str, ...]) -> tuple[ColdStarts, ...]:
+def cold_starts(table: Table) -> tuple[ColdStarts, ...]:
     """Trials of each arm that took more than twice the arm's median to start."""
-    completed = _completed(trials)
-    return tuple(_cold(arm, [trial for trial in completed if trial.planned.arm == arm]) for arm in arms)
+    row = next(number for number, measure in enumerate(MEASURES) if measure.name == "startup_ms")
+    known = (table.whys[row] == KNOWN) & table.in_pairs()
+    return tuple(_cold(table, arm, table.values[row], known & table.of_arm(arm)) for arm in table.arms)
 
 
-def _cold(arm: str, trials: list[Trial]) -> ColdStarts:
-    known = {
-        trial.planned.trial: trial.record.timing.startup_ms.value
-        for trial in trials
-        if isinstance(trial.record.timing.startup_ms, Measured)
-    }
-    doubled = doubled_median(list(known.values())) if known else 0
+def _cold(table: Table, arm: str, startups_ms: NDArray[np.int64], known: NDArray[np.bool_]) -> ColdStarts:
+    taken = startups_ms[known]
+    places = table.plan.trials
+    doubled = doubled_median(taken.tolist()) if taken.size else 0
     return ColdStarts(
         arm=arm,
-        trials=len(known),
-        median_startup_us=Measured(doubled * 500) if known else Unavailable("no start-up is known"),
-        cold=tuple(name for name, took in known.items() if 2 * took > _COLD_FACTOR * doubled),
+        trials=int(taken.size),
+        median_startup_us=Measured(doubled * 500) if taken.size else Unavailable("no start-up is known"),
+        cold=tuple(places[index].trial for index in np.flatnonzero(known & (2 * startups_ms > _COLD_FACTOR * doubled))),
     )
 
 
-def versions(trials: tuple[Trial, ...], arms: tuple[str, ...]) -> tuple[ArmVersions, ...]:
+def versions(folds: Folds) -> tuple[ArmVersions, ...]:
     """The models that answered each arm's clients, and the versions that those called themselves."""
-    completed = _completed(trials)
     return tuple(
-        ArmVersions(
-            arm=arm,
-            models=_sorted(u.model for t in completed if t.planned.arm == arm for u in t.record.observed),
-            client_versions=_sorted(v for t in completed if t.planned.arm == arm for v in t.record.client_versions),
-        )
-        for arm in arms
+        ArmVersions(arm=arm, models=tuple(sorted(sums.models)), client_versions=tuple(sorted(sums.client_versions)))
+        for arm, sums in folds.arms.items()
     )
 
 
@@ -102,11 +95,3 @@ def obstacles(found: tuple[ArmVersions, ...]) -> tuple[str, ...]:
             shown = "; ".join(f"{arm}: {', '.join(names)}" for arm, names in named.items())
             said.append(f"the arms had different {what} ({shown})")
     return tuple(said)
-
-
-def _completed(trials: tuple[Trial, ...]) -> list[Trial]:
-    return [trial for trial in trials if trial.consequence.in_pairs]
-
-
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))

@@ -1,80 +1,92 @@
-"""The plan's trials joined with their records and scores, and what makes that join refuse."""
+"""The plan's trials joined with what is known of them, as a table, and what makes that join refuse."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
 
 from runner.core.errors import EvidenceError, Problem
-from runner.core.gates import SHARES
 from runner.core.outcomes import CONSEQUENCES, Outcome
-from runner.core.prices import FIXTURE_MODEL
-from runner.core.quantities import Measured, Unavailable
-from runner.core.records import Record, Score, Timing
-from runner.core.usage import TOKEN_CLASSES
-from runner.summarize.measures import MEASURES, Reading, Source, source_of
+from runner.core.quantities import Unavailable
+from runner.core.records import Record, Score
+from runner.summarize.facts import Facts, facts_of
+from runner.summarize.folds import Folds
+from runner.summarize.measures import MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from runner.core.outcomes import Consequence
+    from numpy.typing import NDArray
+
     from runner.core.plan import Plan, PlannedTrial
     from runner.summarize.context import SummaryContext
 
 D = TypeVar("D", Record, Score)
 
-# Integers beyond this lose digits in other readers of JSON (RFC 8785).
-_MOST = 2**53 - 1
-_PLACE = ("block", "task", "arm", "repetition", "position", "sequence")
+KNOWN: Final = 0
+"""The reason of a reading that has a value."""
+_OUTCOMES: Final = tuple(Outcome)
+_NUMBERS: Final = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One planned trial with everything that is known of it."""
+class Table:
+    """Every planned trial, column by column, and the blocks that trials form.
 
-    planned: PlannedTrial
-    source: Source
-    readings: Mapping[str, Reading]
-    recorded: bool
+    What is held of a trial is some hundred bytes; what a summary says of all of them together is in `folds`.
+    """
 
-    @property
-    def record(self) -> Record:
-        """Its record; one that says `not_run` when there is none."""
-        return self.source.record
+    plan: Plan
+    arms: tuple[str, ...]
+    """The control first."""
+    outcomes: tuple[Outcome, ...]
+    """Of each trial, in the order of the plan."""
+    reasons: tuple[str, ...]
+    attempts: tuple[int, ...]
+    values: NDArray[np.int64]
+    """Shape (measures, trials); 0 where there is none."""
+    out_of: NDArray[np.int64]
+    whys: NDArray[np.int32]
+    """Why there is no value, as an index of `texts`; `KNOWN` where there is one."""
+    texts: tuple[str, ...]
+    grid: NDArray[np.int64]
+    """Shape (arms, blocks): which trial it is, blocks in the order of the plan."""
+    block_names: tuple[str, ...]
+    tasks: tuple[str, ...]
+    """Of each block."""
+    folds: Folds
 
-    @property
-    def consequence(self) -> Consequence:
-        """What follows from its outcome."""
-        return CONSEQUENCES[self.record.outcome]
+    def stands(self, *, counted: bool) -> NDArray[np.bool_]:
+        """Shape (arms, blocks): the trial ended so that it may stand in a pair, or as a failure where those count."""
+        fit = [CONSEQUENCES[outcome].in_pairs or (counted and CONSEQUENCES[outcome].failure) for outcome in _OUTCOMES]
+        return np.array(fit)[self.outcome_numbers()]
+
+    def in_pairs(self) -> NDArray[np.bool_]:
+        """Of each trial, whether it ended so that it may stand in a pair."""
+        return np.array([CONSEQUENCES[outcome].in_pairs for outcome in self.outcomes])
+
+    def of_arm(self, arm: str) -> NDArray[np.bool_]:
+        """Of each trial, whether it is of `arm`."""
+        found = np.zeros(len(self.outcomes), dtype=np.bool_)
+        found[self.grid[self.arms.index(arm)]] = True
+        return found
+
+    def outcome_numbers(self) -> NDArray[np.int64]:
+        """Shape (arms, blocks): the place of each trial's outcome in `Outcome`."""
+        return np.array([_NUMBERS[outcome] for outcome in self.outcomes], dtype=np.int64)[self.grid]
+
+    def complete(self) -> NDArray[np.bool_]:
+        """Of each block, whether every arm of it ended so that it may stand in a pair."""
+        return np.asarray(self.stands(counted=False).all(axis=0))
 
 
-@dataclass(frozen=True)
-class Block:
-    """All arms of one task and repetition."""
-
-    name: str
-    task: str
-    repetition: int
-    trials: Mapping[str, Trial]
-
-    @property
-    def complete(self) -> bool:
-        """Every arm ended in a way that may stand in a pair."""
-        return all(trial.consequence.in_pairs for trial in self.trials.values())
-
-    def faults(self) -> tuple[str, ...]:
-        """Which arms keep the block from being complete, and how they ended."""
-        return tuple(
-            f"{arm} ended {trial.record.outcome}"
-            for arm, trial in self.trials.items()
-            if not trial.consequence.in_pairs
-        )
-
-
-def join_trials(
+def join_facts(
     context: SummaryContext, plan: Plan, records: Iterable[Record], scores: Iterable[Score]
-) -> tuple[Trial, ...]:
-    """Every planned trial, in the order of the plan, whatever the order of records and scores.
+) -> Iterator[Facts]:
+    """The facts of every planned trial, in the order of the plan, whatever the order of records and scores.
 
     Raises:
         EvidenceError: a record or score is of no planned trial, stands twice, or contradicts the plan, the price table
@@ -84,37 +96,144 @@ def join_trials(
     problems: list[Problem] = []
     by_trial = _unique(records, planned, "records.jsonl", problems)
     scored = _unique(scores, planned, "scores.jsonl", problems)
-    trials: list[Trial] = []
+    nothing = Unavailable("the trial has no score")
     for name, place in planned.items():
-        record = by_trial.get(name)
-        score = scored.get(name) or Unavailable("the trial has no score")
-        source = source_of(record or _not_run(place), score, context.prices, context.model.asked)
-        if record is not None:
-            problems.extend(_contradictions(place, record, context))
-        problems.extend(_foreign_price(source))
-        readings = {measure.name: measure.read(source) for measure in MEASURES}
-        problems.extend(_absurd(name, readings))
-        trials.append(Trial(place, source, readings, record is not None))
-    problems.extend(_unequal_labels(trials))
+        facts = facts_of(place, by_trial.pop(name, None), scored.pop(name, nothing), context.prices, context.model)
+        problems.extend(facts.problems)
+        yield facts
     if problems:
         raise EvidenceError.of(problems)
-    return tuple(trials)
 
 
-def blocks_of(trials: tuple[Trial, ...], arms: tuple[str, ...]) -> tuple[Block, ...]:
-    """The blocks in the order of the plan, each with its arms in the order of `arms`."""
-    grouped: dict[str, list[Trial]] = {}
-    for trial in trials:
-        grouped.setdefault(trial.planned.block, []).append(trial)
-    return tuple(
-        Block(
-            name,
-            members[0].planned.task,
-            members[0].planned.repetition,
-            {arm: trial for arm in arms for trial in members if trial.planned.arm == arm},
+def tabulate(plan: Plan, facts: Iterable[Facts]) -> Table:
+    """The table of `plan`'s trials, whose `facts` come in its order.
+
+    Raises:
+        EvidenceError: the facts contradict the plan, the price table, the kind of evidence or one another, or the plan
+            has a block without one of its arms; all of them at once.
+    """
+    arms = (plan.control, *(arm for arm in plan.arms if arm != plan.control))
+    gathered = _Gathered(plan, arms)
+    refused: tuple[Problem, ...] = ()
+    try:
+        for item in facts:
+            gathered.take(item)
+    except EvidenceError as error:
+        refused = error.problems
+    problems = (*(refused or gathered.problems), *gathered.labels.problems)
+    if problems:
+        raise EvidenceError.of(problems)
+    return gathered.table()
+
+
+@dataclass
+class _Labels:
+    """Trials of one task have the same labels, so what a share is out of can't differ between them."""
+
+    first: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def take(self, task: str, facts: Facts) -> None:
+        """Hold what the trial's measures are out of against those of the task's first trial."""
+        if not facts.scored:
+            return
+        meant = self.first.setdefault(task, facts.out_of)
+        if meant == facts.out_of:
+            return
+        for measure, out_of, expected in zip(MEASURES, facts.out_of, meant, strict=True):
+            if out_of != expected:
+                said = f"{measure.name} is out of {out_of}; another trial of the task says {expected}"
+                self.problems.append(Problem(said, "scores.jsonl", facts.trial))
+
+
+class _Gathered:
+    """What was taken so far, and what it will become."""
+
+    def __init__(self, plan: Plan, arms: tuple[str, ...]) -> None:
+        self.problems: list[Problem] = []
+        self.labels = _Labels()
+        self._plan = plan
+        self._places = {trial.trial: trial for trial in plan.trials}
+        self._arms = {arm: number for number, arm in enumerate(arms)}
+        self._folds = Folds(arms)
+        self._outcomes: list[Outcome] = []
+        self._reasons: list[str] = []
+        self._attempts: list[int] = []
+        self._values, self._out_of, self._whys = array("q"), array("q"), array("i")
+        self._texts = [""]
+        self._numbers: dict[str, int] = {}
+        self._same: dict[str, str] = {}
+        self._blocks: dict[str, int] = {}
+        self._tasks: list[str] = []
+        self._members: list[list[int]] = []
+        self._open: dict[str, list[tuple[PlannedTrial, Facts]]] = {}
+
+    def take(self, facts: Facts) -> None:
+        """Add one trial."""
+        place = self._places[facts.trial]
+        self.problems.extend(facts.problems)
+        self.labels.take(place.task, facts)
+        known = [value if isinstance(value, int) else 0 for value in facts.figures]
+        if not facts.problems:
+            self._values.extend(known)
+            self._out_of.extend(facts.out_of)
+        self._whys.extend(KNOWN if isinstance(value, int) else self._text(value) for value in facts.figures)
+        self._join_block(place, facts, len(self._outcomes))
+        self._outcomes.append(facts.outcome)
+        self._reasons.append(self._same.setdefault(facts.reason, facts.reason))
+        self._attempts.append(facts.attempts)
+        self._folds.take(place, facts)
+
+    def _join_block(self, place: PlannedTrial, facts: Facts, index: int) -> None:
+        """What counts in complete blocks only waits until all arms of its own are there."""
+        number = self._blocks.setdefault(place.block, len(self._blocks))
+        if number == len(self._tasks):
+            self._tasks.append(place.task)
+            self._members.append([-1] * len(self._arms))
+        self._members[number][self._arms[place.arm]] = index
+        waiting = self._open.setdefault(place.block, [])
+        waiting.append((place, facts))
+        if -1 not in self._members[number]:
+            del self._open[place.block]
+            if all(other.consequence.in_pairs for _, other in waiting):
+                self._folds.take_complete(number, waiting)
+
+    def _text(self, reason: str) -> int:
+        if reason not in self._numbers:
+            self._numbers[reason] = len(self._texts)
+            self._texts.append(reason)
+        return self._numbers[reason]
+
+    def table(self) -> Table:
+        """All that was taken.
+
+        Raises:
+            EvidenceError: a block lacks an arm.
+        """
+        if self._open:
+            lacking = sorted(self._open)
+            raise EvidenceError(f"block {lacking[0]!r} lacks one of the arms", document="plan.json", key="trials")
+        shape = (len(self._outcomes), len(MEASURES))
+        return Table(
+            plan=self._plan,
+            arms=tuple(self._arms),
+            outcomes=tuple(self._outcomes),
+            reasons=tuple(self._reasons),
+            attempts=tuple(self._attempts),
+            values=_columns(self._values, np.int64, shape),
+            out_of=_columns(self._out_of, np.int64, shape),
+            whys=_columns(self._whys, np.int32, shape),
+            texts=tuple(self._texts),
+            grid=np.array(self._members, dtype=np.int64).reshape(len(self._members), len(self._arms)).T,
+            block_names=tuple(self._blocks),
+            tasks=tuple(self._tasks),
+            folds=self._folds,
         )
-        for name, members in grouped.items()
-    )
+
+
+def _columns(rows: array[int], kind: type[np.signedinteger[Any]], shape: tuple[int, int]) -> NDArray[Any]:
+    """What was taken row by row, column by column."""
+    return np.ascontiguousarray(np.frombuffer(rows, dtype=kind).reshape(shape).T)
 
 
 def _unique(
@@ -129,111 +248,3 @@ def _unique(
         else:
             found[item.trial] = item
     return found
-
-
-def _contradictions(place: PlannedTrial, record: Record, context: SummaryContext) -> Iterator[Problem]:
-    for name in _PLACE:
-        said, meant = getattr(record, name), getattr(place, name)
-        if said != meant:
-            yield Problem(f"{name} is {said!r}; the plan says {meant!r}", "records.jsonl", record.trial)
-    for last in record.attempts[-1:]:
-        for name in ("outcome", "observed", "observed_memory"):
-            if getattr(last, name) != getattr(record, name):
-                yield Problem(f"{name} of the last attempt is not that of the trial", "records.jsonl", record.trial)
-    for model in sorted(_claimed_models(record)):
-        if context.model.scripted != (model == FIXTURE_MODEL):
-            yield Problem(
-                f"model {model!r} answered in mode {context.model.mode!r}",
-                "records.jsonl",
-                record.trial,
-                f"a scripted run names {FIXTURE_MODEL!r}, and no other run does",
-            )
-
-
-def _claimed_models(record: Record) -> set[str]:
-    """Models that are said to have used tokens; where nothing is known, as after a loss, nothing is claimed."""
-    attempted = (usage for attempt in record.attempts for usage in (*attempt.observed, *attempt.observed_memory))
-    return {
-        usage.model
-        for usage in (*record.observed, *record.observed_memory, *attempted)
-        if any(isinstance(usage.tokens(name), Measured) for name in TOKEN_CLASSES)
-    }
-
-
-def _foreign_price(source: Source) -> Iterator[Problem]:
-    score, cost = source.score, source.client_cost_microusd
-    if isinstance(score, Unavailable) or isinstance(score.cost_microusd, Unavailable) or isinstance(cost, Unavailable):
-        return
-    if score.cost_microusd != cost:
-        yield Problem(
-            f"cost is {score.cost_microusd.value} micro-dollars; the price table gives {cost.value}",
-            "scores.jsonl",
-            score.trial,
-            "scores and summary must use one price table",
-        )
-
-
-def _absurd(trial: str, readings: Mapping[str, Reading]) -> Iterator[Problem]:
-    """Nothing that is measured can be less than nothing, more than there is, or beyond what readers of JSON hold."""
-    for name, reading in readings.items():
-        if not isinstance(reading.value, Measured):
-            continue
-        value = reading.value.value
-        if value < 0 or value > _MOST:
-            yield Problem(f"{name} is {value}, which nothing can be", "records.jsonl", trial)
-        elif name in SHARES and value > reading.out_of:
-            yield Problem(f"{name} is {value}, out of {reading.out_of}", "scores.jsonl", trial)
-
-
-def _unequal_labels(trials: list[Trial]) -> Iterator[Problem]:
-    """Trials of one task have the same labels, so what a share is out of can't differ between them."""
-    first: dict[tuple[str, str], int] = {}
-    for trial in trials:
-        if isinstance(trial.source.score, Unavailable):
-            continue
-        for measure in MEASURES:
-            out_of = trial.readings[measure.name].out_of
-            meant = first.setdefault((trial.planned.task, measure.name), out_of)
-            if out_of != meant:
-                yield Problem(
-                    f"{measure.name} is out of {out_of}; another trial of the task says {meant}",
-                    "scores.jsonl",
-                    trial.planned.trial,
-                )
-
-
-def _not_run(place: PlannedTrial) -> Record:
-    nothing = Unavailable("the trial was not run")
-    return Record(
-        trial=place.trial,
-        block=place.block,
-        task=place.task,
-        arm=place.arm,
-        repetition=place.repetition,
-        position=place.position,
-        sequence=place.sequence,
-        outcome=Outcome.NOT_RUN,
-        reason="no record of it exists",
-        attempts=(),
-        answer="",
-        observed=(),
-        observed_memory=(),
-        reported=(),
-        reported_cost_microusd=nothing,
-        turns=nothing,
-        tool_calls=(),
-        memory_calls=0,
-        sidecar_requests=0,
-        timing=Timing(
-            wall_ms=nothing,
-            startup_ms=nothing,
-            model_ms=nothing,
-            working_ms=nothing,
-            pod_ms=nothing,
-            user_cpu_ms=nothing,
-            system_cpu_ms=nothing,
-            peak_rss_bytes=nothing,
-        ),
-        client_versions=(),
-        findings=(),
-    )

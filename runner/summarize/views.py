@@ -18,12 +18,12 @@ from runner.core.summary import (
     View,
 )
 from runner.summarize.contrasts import make_contrasts
-from runner.summarize.pairs import MeasuredPairs, task_medians
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from runner.core.statistics.bootstrap import Bootstrap
+    from runner.summarize.pairs import MeasuredPairs
 
 _MEANINGS: Final[dict[Treatment, str]] = {
     "complete_blocks": "Blocks in which every arm completed and the measure is known in every arm.",
@@ -58,41 +58,43 @@ def make_view(
 def _totals(item: MeasuredPairs, arms: tuple[str, ...]) -> TotalsRow:
     return TotalsRow(
         measure=item.measure.name,
-        n_blocks=len(item.pairs),
-        n_tasks=len(item.by_task()),
+        n_blocks=item.n_blocks,
+        n_tasks=len(item.tasks),
         excluded=item.excluded,
-        arms=tuple(
-            ArmTotal(
-                arm=arm,
-                total=Measured(item.total(arm)) if item.pairs else Unavailable(item.none),
-                out_of=Measured(item.out_of(arm)) if item.pairs else Unavailable(item.none),
-                mean_scaled=scaled_ratio(item.total(arm), item.out_of(arm), item.measure.scale, item.none),
-            )
-            for arm in arms
-        ),
+        arms=tuple(_arm_total(item, arm) for arm in arms),
     )
 
 
-def _medians(item: MeasuredPairs, arms: tuple[str, ...]) -> list[MedianRow]:
-    return [
-        MedianRow(
+def _arm_total(item: MeasuredPairs, arm: str) -> ArmTotal:
+    total, out_of = item.total(arm), item.out_of(arm)
+    return ArmTotal(
+        arm=arm,
+        total=Measured(total) if item.n_blocks else Unavailable(item.none),
+        out_of=Measured(out_of) if item.n_blocks else Unavailable(item.none),
+        mean_scaled=scaled_ratio(total, out_of, item.measure.scale, item.none),
+    )
+
+
+def _medians(item: MeasuredPairs, arms: tuple[str, ...]) -> Iterator[MedianRow]:
+    columns = [item.task_medians(arm) for arm in arms]
+    for task, blocks, *medians in zip(item.tasks, item.repetitions(), *columns, strict=True):
+        named = zip(arms, medians, strict=True)
+        yield MedianRow(
             measure=item.measure.name,
             task=task,
-            n_blocks=len(pairs),
-            arms=tuple(ArmMedian(arm=arm, median_scaled=Measured(item.task_median_scaled(pairs, arm))) for arm in arms),
+            n_blocks=blocks,
+            arms=tuple(ArmMedian(arm=arm, median_scaled=Measured(median)) for arm, median in named),
         )
-        for task, pairs in item.by_task().items()
-    ]
 
 
 def _medians_of_medians(item: MeasuredPairs, arms: tuple[str, ...]) -> MedianOfMedians:
     def median(arm: str) -> Quantity:
-        medians = task_medians(item, arm)
+        medians = item.task_medians(arm)
         return Measured(rounded_quotient(doubled_median(medians), 2)) if medians else Unavailable(item.none)
 
     return MedianOfMedians(
         measure=item.measure.name,
-        n_tasks=len(item.by_task()),
+        n_tasks=len(item.tasks),
         arms=tuple(ArmMedian(arm=arm, median_scaled=median(arm)) for arm in arms),
     )
 
@@ -100,8 +102,8 @@ def _medians_of_medians(item: MeasuredPairs, arms: tuple[str, ...]) -> MedianOfM
 def _distribution(item: MeasuredPairs, arms: tuple[str, ...]) -> DistributionRow:
     return DistributionRow(
         measure=item.measure.name,
-        n_blocks=len(item.pairs),
-        arms=tuple(_arm_distribution(arm, item.scaled(arm), item.none) for arm in arms),
+        n_blocks=item.n_blocks,
+        arms=tuple(_arm_distribution(arm, item.scaled(arm).tolist(), item.none) for arm in arms),
     )
 
 

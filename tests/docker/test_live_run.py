@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.core.cassette import read_cassette
+from tests.fakes.bodies import lines_of
 from tests.fakes.provider import KEY, Provider, agent, running_provider, write_ca
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ def test_a_client_completes_a_study_against_a_provider(
     assert found["evidence"] == "measurement"
     assert {record["outcome"] for record in records(keyed.run)} == {"completed"}, records(keyed.run)
     bodies = [
-        json.loads(line)["request"]
-        for file in keyed.run.glob("trials/*/attempt-*/bodies.jsonl")
-        for line in file.read_text().splitlines()
+        line["request"]
+        for file in keyed.run.glob("trials/*/attempt-*/bodies.jsonl.zst")
+        for line in lines_of(file.read_bytes())
     ]
     assert sorted(bodies) == sorted(seen.body.decode() for seen in provider.requests[before:])
     assert not [path for path in keyed.run.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]

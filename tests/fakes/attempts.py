@@ -223,7 +223,12 @@ class Attempt:
 
     def files(self) -> dict[str, bytes]:
         """The raw files by name."""
-        files = {"stdout.jsonl": self.stdout, "stderr.txt": self.stderr, "launch.json": b"{}\n", "bodies.jsonl": b""}
+        files = {
+            "stdout.jsonl": self.stdout,
+            "stderr.txt": self.stderr,
+            "launch.json": b"{}\n",
+            "bodies.jsonl.zst": b"",
+        }
         if self.exit is not None:
             kept = {"stdout_bytes": len(self.stdout), "stderr_bytes": len(self.stderr)}
             files["exit.json"] = json.dumps(kept | dict(self.exit)).encode()

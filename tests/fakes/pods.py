@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from runner.core.owner import ATTEMPT, ROLE, TRIAL
 from runner.core.prices import FIXTURE_MODEL
 from tests.fakes.attempts import exchange, exit_report, init, lines, result
+from tests.fakes.bodies import packed
 from tests.fakes.engine import Behaviour, Hang
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.ports.engine import ContainerSpec
-    from tests.fakes.engine import Box, Script
+from tests.fakes.engine import Box, Script
 
 READY_NS = 2_000_000_000
 
@@ -33,7 +34,7 @@ def gateway(box: Box) -> Script:
         if (yield Hang()) == "SIGUSR1":
             if "gateway/exchanges.jsonl" not in box.names("/pod"):
                 box.write("/pod/gateway/exchanges.jsonl", b"")
-                box.write("/pod/gateway/bodies.jsonl", b"")
+                box.write("/pod/gateway/bodies.jsonl.zst", b"")
             box.tell("sealed")
 
 
@@ -70,7 +71,7 @@ def asking_client(box: Box) -> int:
         for path in ("/readyz", "/collections/memory/points/query"):
             neighbour.say(json.dumps(_request(path)).encode() + b"\n")
     box.write("/pod/gateway/exchanges.jsonl", lines(*(_exchange(number) for number in (1, 2))))
-    box.write("/pod/gateway/bodies.jsonl", lines(*({"seq": n, "request": "", "response": ""} for n in (1, 2))))
+    box.write("/pod/gateway/bodies.jsonl.zst", packed(*({"seq": n, "request": "", "response": ""} for n in (1, 2))))
     leave(box, lines(*events, result(result="See notes/plan.md:1-2.")))
     return 0
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.core.passages import Passage
-from runner.core.retrieval.rankings import PassageResult
+from runner.core.retrieval.rankings import Ranking
 from runner.core.retrieval.trec import trec_qrels, trec_run
 from runner.core.rounding import rounded_quotient
 from runner.core.sources import SourceIds
@@ -33,7 +33,10 @@ sets = st.lists(st.tuples(grades, rankings), min_size=1, max_size=6)
 
 def _folded(drawn: list[tuple[int, int]]) -> tuple[str, ...]:
     ordered = sorted(drawn, key=lambda pair: (-pair[1], pair[0]))
-    return fold([PassageResult(id=number, score_e6=score) for number, score in ordered], CORPUS)
+    ids, scores = tuple(number for number, _ in ordered), tuple(score for _, score in ordered)
+    ranking = Ranking(trial="t", task="h", query="q", passages=ids, scores_e6=scores, unmapped=0, error="")
+    assert ranking.is_in_order
+    return fold(ranking, CORPUS)
 
 
 @given(sets)

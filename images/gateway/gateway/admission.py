@@ -6,13 +6,13 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
-from gateway.exchange import Exchange, Owner, Request, digest
 from gateway.provider_errors import LIMIT_STATUS, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.config import Token
+    from gateway.exchange import Exchange, Owner, Request
 
 
 # Later requests beyond so many different ones aren't recognized when they come again: a flood fills no memory.
@@ -60,7 +60,7 @@ class Admission:
         request = exchange.request
         if not request.body:
             return
-        key = hashlib.sha256(f"{request.method} {request.target} {digest(request.body)}".encode()).digest()
+        key = hashlib.sha256(f"{request.method} {request.target} {exchange.request_sha256}".encode()).digest()
         if key not in self._sent:
             if len(self._sent) < REMEMBERED_REQUESTS:
                 self._sent[key] = (exchange.seq, 0)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # What is told of a difference; a conversation that went another way differs in everything behind.
 TOLD_PARTS = 12
+# Of the entries that nobody asked for.
+TOLD_ENTRIES = 20
+REPLAYED_FORMAT = "pairbench/replayed"
 ENDS = ("whole", "closed", "reset", "client_gone")
 
 
@@ -29,6 +32,7 @@ class CassetteError(Exception):
 class Entry:
     """One recorded exchange."""
 
+    seq: int
     key: str
     parts: dict[str, str]
     status: int | None
@@ -48,8 +52,10 @@ class Cassette:
         """All of them are to be played."""
         self._left: dict[str, deque[Entry]] = {}
         self._played: set[str] = set()
+        self._entries = 0
         for entry in entries:
             self._left.setdefault(entry.key, deque()).append(entry)
+            self._entries += 1
 
     def take(self, request: CanonicalRequest) -> Entry | None:
         """The first entry of that request that wasn't played yet, or None when there is none."""
@@ -70,6 +76,17 @@ class Cassette:
         if not nearest:
             return ("nothing that was recorded is left",)
         return min(nearest, key=len)[:TOLD_PARTS]
+
+    def replayed(self) -> dict[str, object]:
+        """What was asked of it until now, as `replayed.json` says it."""
+        left = sorted(entry.seq for entries in self._left.values() for entry in entries)
+        return {
+            "format": REPLAYED_FORMAT,
+            "version": 1,
+            "entries": self._entries,
+            "unasked": len(left),
+            "first_unasked": left[:TOLD_ENTRIES],
+        }
 
 
 def read_cassette(text: str) -> Cassette:
@@ -100,6 +117,7 @@ def _entry(line: dict[str, Any]) -> Entry:
         start += size
     seen = line["seen"]
     return Entry(
+        seq=int(line["seq"]),
         key=line["key"],
         parts=dict(line["parts"]),
         status=line["status"],

@@ -41,7 +41,8 @@ KEYS = (
 SCRIPT = "script"
 # Which keys some modes need and others may not have; null is as good as absent.
 OF_MODES = {"policy": ("scripted",), "upstream": OUTWARD, "cassette": ("replay",)}
-OPTIONAL = (SCRIPT, *OF_MODES, "recording", "masks", "spending", "timed")
+BODIES = ("kept", "left_out")
+OPTIONAL = (SCRIPT, *OF_MODES, "recording", "masks", "spending", "timed", "bodies")
 # A path of a Unix socket has 107 bytes and a terminating zero (unix(7)).
 SOCKET_PATH_LIMIT_BYTES = 107
 
@@ -95,6 +96,8 @@ class Config:
     timed: bool = False
     """A replay keeps the recorded pauses."""
     recording: bool = False
+    bodies: bool = True
+    """They are kept."""
     masks: tuple[Mask, ...] = ()
     spending: Spending | None = None
 
@@ -137,6 +140,7 @@ def parse_config(text: str) -> Config:
         cassette=document.get("cassette"),
         timed=document.get("timed", False),
         recording=document["mode"] == "record" or document.get("recording", False),
+        bodies=document.get("bodies", "kept") == "kept",
         masks=masks,
         spending=spending,
     )
@@ -163,10 +167,13 @@ def _problems(document: dict[str, Any]) -> list[str]:
         "cassette": _path_problems,
         "recording": _flag_problems,
         "timed": _flag_problems,
+        "bodies": _bodies_problems,
     }
     for key, check in checks.items():
         if key in document:
             found += [f"{key} {problem}" for problem in check(document[key])]
+    if document.get("bodies") == "left_out" and (mode == "record" or document.get("recording") is True):
+        found.append("bodies can't be left_out of a recording, which plays them again")
     return found
 
 
@@ -227,6 +234,10 @@ def _spending(spending: object, problems: list[str]) -> Spending | None:
 
 def _flag_problems(flag: object) -> list[str]:
     return [] if isinstance(flag, bool) else ["must be true or false"]
+
+
+def _bodies_problems(bodies: object) -> list[str]:
+    return [] if bodies in BODIES else [f"must be one of: {', '.join(BODIES)}"]
 
 
 def _mode_problems(mode: object) -> list[str]:

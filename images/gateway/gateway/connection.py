@@ -208,7 +208,7 @@ class Connection:
 
     async def _send(self, exchange: Exchange, answer: Answer) -> None:
         """The answer was sent and the exchange recorded, the record before the last byte."""
-        exchange.status, exchange.refused = answer.status, answer.refused
+        exchange.note_answer(answer)
         finished = False
         try:
             if isinstance(answer.body, bytes):
@@ -254,6 +254,7 @@ class Connection:
             if answer.body_limit_bytes is None:
                 self._gateway.make_room(exchange, len(sent))
             exchange.take(sent)
+            self._gateway.look_ahead(exchange)
             if whole and sent:
                 # It may be the last one, whose end is sent when the exchange is recorded.
                 self._write(waiting)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import zlib
 from typing import Protocol
 
+import zstandard
+
 try:
     import brotli
 except ImportError:
     brotli = None
-try:
-    import zstandard
-except ImportError:
-    zstandard = None
 
 
 class Decoder(Protocol):
@@ -74,7 +72,7 @@ def decoder_of(coding: str) -> Decoder | None:
             return Zlib()
         case "br" if brotli is not None:
             return Foreign(brotli.Decompressor().process, brotli.error)
-        case "zstd" if zstandard is not None:
+        case "zstd":
             return Foreign(zstandard.ZstdDecompressor().decompressobj().decompress, zstandard.ZstdError)
         case _:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -15,6 +16,11 @@ VERSION = 1
 
 # A client's name for one of its sub-agents is a few dozen characters.
 AGENT_CHARACTERS = 100
+# Seconds, or a date of HTTP.
+RETRY_AFTER_CHARACTERS = 64
+# With these a provider says that it has no room now.
+ASKING_FOR_PATIENCE = (429, 503, 529)
+NOTHING = "sha256:" + hashlib.sha256(b"").hexdigest()
 
 Owner = Literal["client", "memory", "unknown"]
 Refusal = Literal[
@@ -60,6 +66,16 @@ class UsageUnavailable:
     def document(self) -> dict[str, object]:
         """As `exchanges.jsonl` holds it."""
         return {"unavailable": self.reason}
+
+
+@dataclass(frozen=True)
+class RequestFacts:
+    """What a request says of itself."""
+
+    model: str | None
+    tools: tuple[str, ...]
+    """Those offered to a model, as far as they are listed; one of a namespace has the namespace and `/` before it."""
+    unlisted_tools: int
 
 
 Tokens = int | UsageUnavailable
@@ -183,29 +199,49 @@ class Exchange:
     difference: tuple[str, ...] = ()
     """Parts of a request that a cassette doesn't hold as they are."""
     recording: Recording | None = None
-    response: bytearray = field(default_factory=bytearray)
-    """As long as its body is kept."""
-    unkept: hashlib._Hash | None = None
-    """The digest so far of a body that isn't kept."""
-    unkept_bytes: int = 0
+    facts: RequestFacts | None = None
+    """None as long as nobody asked."""
+    retry_after: str | None = None
+    response_coding: str = ""
+    """Of the answer, as it says."""
+    response_bytes: int = 0
+    """Sent until now."""
+    response_sha256: str = NOTHING
+    """Of the response, once it was looked at."""
+    texts_sha256: tuple[str, ...] | None = None
+    """Of the texts that a model said in it; None where nobody knows them."""
+    keeps_bodies: bool = True
+    held: list[bytes] = field(default_factory=list)
+    """What of the response was sent and not looked at yet."""
+    held_bytes: int = 0
 
     def take(self, data: bytes) -> None:
         """`data` was sent as the next part of the response."""
-        if self.unkept is None:
-            self.response += data
-        else:
-            self.unkept.update(data)
-            self.unkept_bytes += len(data)
+        self.held.append(data)
+        self.held_bytes += len(data)
+        self.response_bytes += len(data)
 
-    def forget_response(self) -> None:
-        """Nothing of the response's body is kept; its digest and size go on."""
-        if self.unkept is None:
-            self.unkept, self.unkept_bytes = hashlib.sha256(self.response), len(self.response)
-            self.response = bytearray()
+    def hand_over(self) -> bytes:
+        """What was held; nothing is from now on."""
+        held = b"".join(self.held)
+        self.held.clear()
+        self.held_bytes = 0
+        return held
 
-    def response_digest(self) -> str:
-        """The labelled SHA-256 of what was sent of the body."""
-        return digest(self.response) if self.unkept is None else "sha256:" + self.unkept.hexdigest()
+    @functools.cached_property
+    def request_sha256(self) -> str:
+        """The labelled digest of the request's body; asked for when all of it is there."""
+        return digest(self.request.body)
+
+    def note_answer(self, answer: Answer) -> None:
+        """What the head of the answer says is known."""
+        self.status, self.refused = answer.status, answer.refused
+        for name, value in answer.headers:
+            match name.lower():
+                case "content-encoding":
+                    self.response_coding = value
+                case "retry-after" if answer.status in ASKING_FOR_PATIENCE:
+                    self.retry_after = value[:RETRY_AFTER_CHARACTERS]
 
 
 def digest(data: bytes | bytearray) -> str:
@@ -230,10 +266,10 @@ def exchange_document(exchange: Exchange) -> dict[str, object]:
         "method": exchange.request.method,
         "path": exchange.request.target,
         "status": exchange.status,
-        "request_sha256": digest(exchange.request.body),
-        "response_sha256": exchange.response_digest(),
+        "request_sha256": exchange.request_sha256,
+        "response_sha256": exchange.response_sha256,
         "request_bytes": len(exchange.request.body),
-        "response_bytes": len(exchange.response) if exchange.unkept is None else exchange.unkept_bytes,
+        "response_bytes": exchange.response_bytes,
         "received_ns": exchange.received_ns,
         "first_byte_ns": exchange.first_byte_ns,
         "last_byte_ns": exchange.last_byte_ns,
@@ -259,11 +295,20 @@ def exchange_document(exchange: Exchange) -> dict[str, object]:
         document["agent"] = agent[:AGENT_CHARACTERS]
     if exchange.difference:
         document["difference"] = list(exchange.difference)
+    if exchange.retry_after is not None:
+        document["retry_after"] = exchange.retry_after
+    if exchange.texts_sha256 is not None:
+        document["texts_sha256"] = list(exchange.texts_sha256)
+    facts = exchange.facts
+    if facts is not None and facts.tools:
+        document["tools"] = list(facts.tools)
+    if facts is not None and facts.unlisted_tools:
+        document["unlisted_tools"] = facts.unlisted_tools
     return document
 
 
 def recording_document(exchange: Exchange, recording: Recording) -> dict[str, object]:
-    """The exchange as `recording.jsonl` holds it; its body is in `bodies.jsonl`."""
+    """The exchange as `recording.jsonl` holds it; its body is in `bodies.jsonl.zst`."""
     seen = exchange.observation or unanswered(None)
     return {
         "format": RECORDING_FORMAT,

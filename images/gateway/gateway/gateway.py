@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from gateway.exchange import Answer, BrokenOffError, Exchange, Request, unanswered
 from gateway.identifiers import identifier
-from gateway.messages_request import model_asked
 from gateway.provider_errors import LIMIT_STATUS, RefusedError
+from gateway.request_facts import facts_of
 from gateway.wires import refusal_to
 
 if TYPE_CHECKING:
@@ -101,13 +101,17 @@ class Gateway:
 
         What was asked of a model is paid; only the next request is refused when the room is used up.
         """
-        if exchange.unkept is not None:
+        if not exchange.keeps_bodies:
             return
         reserved_bytes = self._evidence.extend(more_bytes)
         if reserved_bytes is None:
-            exchange.forget_response()
+            exchange.keeps_bodies = False
         else:
             self._reserved[exchange.seq] = self._reserved.get(exchange.seq, 0) + reserved_bytes
+
+    def look_ahead(self, exchange: Exchange) -> None:
+        """What was sent of a long response is being looked at already."""
+        self._evidence.look_ahead(exchange)
 
     def _release(self, exchange: Exchange) -> None:
         self._evidence.release(self._reserved.pop(exchange.seq, 0))
@@ -117,7 +121,7 @@ class Gateway:
         self._admission.note(exchange)
         exchange.difference = error.difference
         request_id = identifier("req", self._seed, exchange.seq)
-        answer = refusal_to(exchange.request, error, request_id, model_asked(exchange.request.body))
+        answer = refusal_to(exchange.request, error, request_id, facts_of(exchange).model)
         self._release(exchange)
         if error.refused != "record_limit":
             reserved_bytes = self._evidence.reserve(exchange.request, answer.body_limit_bytes)
@@ -132,6 +136,7 @@ class Gateway:
             EvidenceError: when it can't be written; nobody may then be told the answer's end.
         """
         exchange.recorded = True
+        facts = facts_of(exchange)
         if exchange.observation is None:
-            exchange.observation = unanswered(model_asked(exchange.request.body))
+            exchange.observation = unanswered(facts.model)
         self._evidence.record(exchange, self._reserved.pop(exchange.seq, None))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gateway.answer_reader import AnswerReader
 from gateway.exchange import Answer, Observation, UsageUnavailable
-from gateway.messages_request import model_asked
 from gateway.model_connection import UnreachableError
 from gateway.origin import forwarded_headers, returned_headers
 from gateway.provider_errors import RefusedError
+from gateway.request_facts import facts_of
 from gateway.wires import MODEL_PATHS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LiveUpstream:
         headers = forwarded_headers(
             request.wire_headers, self._origin, self._auth, self._key, len(request.body) if has_body else None
         )
-        asked = model_asked(request.body)
+        asked = facts_of(exchange).model
         seen = Observation(asked, None, None, False, UsageUnavailable("no answer came"), True)
         exchange.observation = seen
         try:

@@ -20,6 +20,7 @@ if not __package__:
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 import asyncio
+import contextlib
 import gc
 
 from gateway.admission import Admission
@@ -47,7 +48,9 @@ def main(arguments: list[str]) -> int:
         return 2
     os.umask(0o077)
     try:
-        evidence = Evidence(config.evidence_dir, config.record_limit_bytes, recording=config.recording)
+        evidence = Evidence(
+            config.evidence_dir, config.record_limit_bytes, recording=config.recording, bodies=config.bodies
+        )
         return asyncio.run(serve(config, upstreams, evidence, tcp))
     except (EvidenceError, OSError) as error:
         say("failed", reason=str(error))
@@ -81,6 +84,10 @@ async def serve(config: Config, upstreams: Upstreams, evidence: Evidence, tcp: t
     say("ready", mode=config.mode, socket=config.socket, tcp=address, **upstreams.facts())
     await signals.any()
     await server.close()
+    replayed = upstreams.replayed()
+    if replayed is not None:
+        with contextlib.suppress(EvidenceError):
+            evidence.note_replay(replayed)
     evidence.close()
     totals = {
         "exchanges": gateway.exchanges,

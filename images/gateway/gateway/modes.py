@@ -23,6 +23,7 @@ except ImportError:
     certifi = None
 
 if TYPE_CHECKING:
+    from gateway.cassette import Cassette
     from gateway.config import Config, UpstreamConfig
     from gateway.gateway import Upstream
 
@@ -41,6 +42,7 @@ class Upstreams:
         """
         self._config = config
         self._live: LiveUpstream | None = None
+        self._cassette: Cassette | None = None
         inner = self._innermost(config)
         if config.recording:
             inner = RecordingUpstream(inner, config.masks)
@@ -58,6 +60,10 @@ class Upstreams:
         if config.upstream is not None:
             return {"upstream": config.upstream.origin.authority}
         return {}
+
+    def replayed(self) -> dict[str, object] | None:
+        """What became of the cassette; None where none is played."""
+        return None if self._cassette is None else self._cassette.replayed()
 
     def take_key(self) -> None:
         """The key was taken from its file, or it is said why not; the key itself is said nowhere."""
@@ -88,7 +94,8 @@ class Upstreams:
             return self._live
         if config.cassette is not None:
             with open(config.cassette, encoding="utf-8") as file:
-                return ReplayUpstream(read_cassette(file.read()), config.masks, timed=config.timed)
+                self._cassette = read_cassette(file.read())
+            return ReplayUpstream(self._cassette, config.masks, timed=config.timed)
         return ScriptedUpstream(config.seed, config.script)
 
 

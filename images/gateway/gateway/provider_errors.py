@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.evidence import encoded
 from gateway.exchange import Answer, Observation, UsageUnavailable
+from gateway.quoting import encoded
 
 if TYPE_CHECKING:
     from gateway.exchange import Refusal

@@ -1,4 +1,4 @@
-"""How does a body stand in a line of JSON? As a text, or in base64; made piece by piece, so that no copy of it is.
+"""How does a value stand in a line of JSON? A body as a text, or in base64, piece by piece, so that no copy of it is.
 
 A text of 32 MB takes 128 MB of memory as soon as one character of it lies beyond the Basic Multilingual Plane.
 """
@@ -21,6 +21,16 @@ LONG_ESCAPES = bytes(set(range(32)) - set(SHORT_ESCAPES))
 LONG_ESCAPE_BYTES = 6
 # `{"base64":"` and `"}`.
 BASE64_FRAME_BYTES = 13
+# These alone are escaped in most bodies.
+USUAL_ESCAPES = ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n"))
+RARE = bytes(set(range(32)) - set(b"\n"))
+# Where more than one byte of so many is escaped, going through all of them at once is faster (measured 2026-11-29).
+SPARSE = 64
+
+
+def encoded(value: object) -> bytes:
+    """`value` as compact UTF-8 JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def is_text(body: bytes | bytearray) -> bool:
@@ -41,9 +51,12 @@ def quoted_bytes(body: bytes | bytearray) -> int:
     """The size of all of `quoted(body)`."""
     if not is_text(body):
         return BASE64_FRAME_BYTES + 4 * -(-len(body) // 3)
-    short = sum(len(piece) - len(piece.translate(None, SHORT_ESCAPES)) for piece in _pieces(body))
-    long = sum(len(piece) - len(piece.translate(None, LONG_ESCAPES)) for piece in _pieces(body))
-    return 2 + len(body) + short + (LONG_ESCAPE_BYTES - 1) * long
+    short = sum(map(body.count, (b"\\", b'"', b"\n")))
+    rare = len(body) - sum(len(piece.translate(None, RARE)) for piece in _pieces(body))
+    if rare:
+        tabs = sum(map(body.count, (b"\b", b"\f", b"\r", b"\t")))
+        short, rare = short + tabs, rare - tabs
+    return 2 + len(body) + short + (LONG_ESCAPE_BYTES - 1) * rare
 
 
 def quoted(body: bytes | bytearray) -> Iterator[bytes]:
@@ -54,13 +67,33 @@ def quoted(body: bytes | bytearray) -> Iterator[bytes]:
             yield base64.b64encode(piece)
         yield b'"}'
         return
-    decoder = codecs.getincrementaldecoder("utf-8")()
     yield b'"'
-    for piece in _pieces(body):
-        yield json.dumps(decoder.decode(piece), ensure_ascii=False)[1:-1].encode()
+    if body.isascii():
+        for piece in _pieces(body):
+            yield quoted_text(piece)
+    else:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for piece in _pieces(body):
+            yield quoted_text(decoder.decode(piece).encode())
     yield b'"'
+
+
+def quoted_text(piece: bytes) -> bytes:
+    """The inner part of a text of JSON, without its quotes; `piece` is UTF-8."""
+    if sum(piece.count(plain) for plain, _ in USUAL_ESCAPES) * SPARSE < len(piece) and not _has_rare(piece):
+        for plain, escaped in USUAL_ESCAPES:
+            piece = piece.replace(plain, escaped)
+        return piece
+    return json.dumps(piece.decode(), ensure_ascii=False)[1:-1].encode()
+
+
+def _has_rare(piece: bytes) -> bool:
+    return len(piece.translate(None, RARE)) != len(piece)
 
 
 def _pieces(body: bytes | bytearray) -> Iterator[bytes]:
+    if len(body) <= PIECE_BYTES:
+        yield bytes(body)
+        return
     for start in range(0, len(body), PIECE_BYTES):
         yield bytes(body[start : start + PIECE_BYTES])

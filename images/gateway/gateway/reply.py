@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gateway.evidence import encoded
 from gateway.identifiers import identifier
+from gateway.quoting import encoded
 
 if TYPE_CHECKING:
     from gateway.exchange import Usage

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gateway.evidence import encoded
 from gateway.exchange import Usage
+from gateway.quoting import encoded
 from gateway.reply import INPUT_PIECE_CHARACTERS, TEXT_PIECE_CHARACTERS
 
 if TYPE_CHECKING:

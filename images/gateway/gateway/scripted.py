@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from gateway.evidence import encoded
 from gateway.exchange import Observation, Usage, UsageUnavailable
 from gateway.identifiers import identifier
 from gateway.messages_request import MessagesRequest, parse_request
 from gateway.policy.dialects import play
 from gateway.prompt_cache import PromptCache, check_breakpoints
 from gateway.provider_errors import LIMIT_STATUS, RefusedError, error_body, error_type
+from gateway.quoting import encoded
 from gateway.reply import Reply, with_identifiers
 from gateway.script.delivery import Planned, as_far_as, before_headers
 from gateway.script.matching import Conversation, Rules

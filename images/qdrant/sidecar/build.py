@@ -7,14 +7,14 @@ import json
 import os
 import tempfile
 
-from qdrant_edge import CountRequest, EdgeShard, Point, UpdateOperation
+from qdrant_edge import CountRequest, EdgeShard, Point, SparseVector, UpdateOperation
 
 from sidecar import archive, index
-from sidecar.canonical import logical_digest
+from sidecar.canonical import LogicalDigest
 from sidecar.collection import SHARD, Collection
 from sidecar.creation import read_creation
 from sidecar.options import Option, read_options
-from sidecar.points_file import PointsFile, floats, read_points
+from sidecar.points_file import OutOfOrderError, floats, read_points, whole_numbers
 from sidecar.reading import Node
 from sidecar.refusal import FatalError
 from sidecar.server import say
@@ -22,10 +22,15 @@ from sidecar.store import COLLECTIONS, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sidecar import points_file
+    from sidecar.points_file import PointsFile
     from sidecar.reading import Json
 
 OPTIONS = [
-    Option("points", "points file to read"),
+    Option("points", "points file, or folder of them, to read"),
     Option("out", "index archive to write"),
 ]
 # The engine names a segment at random and finds it by looking into the directory: a fixed name does as well.
@@ -54,30 +59,66 @@ def run(arguments: list[str]) -> int:
 def build_index(source: PointsFile, folder: str) -> dict[str, Json]:
     """Make an index in an empty `folder`; return its description.
 
+    Points in the order of their ids are read once; otherwise what was made of them is thrown away and made in order.
+
     Raises:
-        FatalError: when the engine didn't keep every point in one segment.
+        FatalError: when the points are wrong, or the engine didn't keep every one in one segment.
     """
     directory = os.path.join(folder, COLLECTIONS, source.collection)
-    body: Json = {"vectors": {"size": source.dimension, "distance": source.distance}}
-    collection = Collection.create(directory, read_creation(Node(body, ""), with_log=False))
-    for identifier, vector, payload in source.points:
-        point = Point(identifier, list(floats(vector)), json.loads(payload))
-        collection.update(UpdateOperation.upsert_points([point]))
-    collection.close()
-    _settle(directory, len(source.points))
+    try:
+        points, digest = _fill(source, source.in_order(), directory)
+    except OutOfOrderError:
+        remove_tree(directory)
+        points, digest = _fill(source, source.by_id(), directory)
+    _settle(directory, points)
     description: dict[str, Json] = {
         "format": index.FORMAT,
         "version": index.VERSION,
         "collection": source.collection,
-        "points": len(source.points),
+        "points": points,
         "dimension": source.dimension,
         "distance": source.distance,
-        "logical_digest": logical_digest(source.points),
+        "logical_digest": digest,
     }
+    if source.sparse:
+        description["sparse"] = source.sparse
     with open(os.path.join(folder, index.DESCRIPTION), "w", encoding="utf-8") as file:
         json.dump(description, file, sort_keys=True)
         file.write("\n")
     return description
+
+
+def _fill(source: PointsFile, points: Iterator[points_file.Point], directory: str) -> tuple[int, str]:
+    """Make the collection of `points`; return their number and the digest over them."""
+    body: dict[str, Json] = {"vectors": {"size": source.dimension, "distance": source.distance}}
+    if source.sparse:
+        body["sparse_vectors"] = source.sparse
+    collection = Collection.create(directory, read_creation(Node(body, ""), with_log=False))
+    digest = LogicalDigest(source.sparse)
+    count = 0
+    try:
+        for point in points:
+            digest.add(
+                point.identifier, point.vector, point.payload, *(part for two in point.sparse.values() for part in two)
+            )
+            collection.update(UpdateOperation.upsert_points([_written(point)]))
+            count += 1
+    finally:
+        collection.close()
+    return count, digest.text()
+
+
+def _written(point: points_file.Point) -> Point:
+    """Return the point as the engine takes it; a sparse vector without terms is none."""
+    vector: Any = list(floats(point.vector))
+    if point.sparse:
+        named = {
+            name: SparseVector(list(whole_numbers(indices)), list(floats(values)))
+            for name, (indices, values) in point.sparse.items()
+            if indices
+        }
+        vector = {"": vector, **named}
+    return Point(point.identifier, vector, json.loads(point.payload))
 
 
 def _settle(directory: str, points: int) -> None:

@@ -8,8 +8,6 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sidecar.reading import Json
 
 SAFE_INTEGER = 2**53 - 1
@@ -62,15 +60,32 @@ def _number(value: float) -> str:
     return sign + digits[0] + ("." + digits[1:] if count > 1 else "") + exponent
 
 
-def logical_digest(points: Iterable[tuple[int, bytes, bytes]]) -> str:
-    """Return `sha256:<hex>` over (id, vector, canonical payload) of all points, which come in the order of their ids.
+class LogicalDigest:
+    """The digest over (id, vector, canonical payload) of points that are added in the order of their ids.
 
     An id is 8 bytes, little-endian; vector (little-endian float32) and payload follow their lengths in 8 such bytes.
+    Where there are sparse vectors, their canonical declaration comes first, after its length; and after each payload,
+    for each of their names in order, the indices (little-endian uint32) and the values (float32), after their lengths.
     """
-    digest = hashlib.sha256()
-    for identifier, vector, payload in points:
-        digest.update(identifier.to_bytes(8, "little"))
-        for part in (vector, payload):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
-    return f"sha256:{digest.hexdigest()}"
+
+    __slots__ = ("_digest",)
+
+    def __init__(self, sparse: dict[str, Json]) -> None:
+        """Cover no point yet; `sparse` declares the sparse vectors, empty for none."""
+        self._digest = hashlib.sha256()
+        if sparse:
+            self._part(canonical_json(sparse))
+
+    def add(self, identifier: int, *parts: bytes) -> None:
+        """Cover one more point: its vector, its payload, and the indices and values of each sparse vector."""
+        self._digest.update(identifier.to_bytes(8, "little"))
+        for part in parts:
+            self._part(part)
+
+    def text(self) -> str:
+        """Return `sha256:<hex>` over what was added so far."""
+        return f"sha256:{self._digest.hexdigest()}"
+
+    def _part(self, part: bytes) -> None:
+        self._digest.update(len(part).to_bytes(8, "little"))
+        self._digest.update(part)

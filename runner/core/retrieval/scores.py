@@ -31,6 +31,7 @@ class RetrievalScore(Document):
     """One line of `retrieval.jsonl`: what labels and boundaries say of one ranking."""
 
     FORMAT: ClassVar[str] = "pairbench/retrieval-score"
+    EXACT: ClassVar[bool] = True
 
     trial: str
     task: str

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.core.retrieval.rankings import PassageResult, SpanResult, UnmappedResult
+from runner.core.retrieval.rankings import SpanResult, UnmappedResult
 from runner.core.retrieval.scores import Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from runner.core.passages import Passage
     from runner.core.retrieval.queries import Query
-    from runner.core.retrieval.rankings import Result
+    from runner.core.retrieval.rankings import Ranking, Result
     from runner.measure.retrieval.folding import Passages
 
 
-def violations(query: Query, results: Sequence[Result], passages: Passages) -> dict[Violation, int]:
-    """How many of `results` break each boundary, of those that were broken; one result may break several.
+def violations(query: Query, ranking: Ranking, passages: Passages) -> dict[Violation, int]:
+    """How many results break each boundary, of those that were broken; one result may break several.
 
     A server that names bytes returned every passage that has some of them, and any of these counts. One that names a
     source alone is held to what all of its passages break: more can't be told.
     """
     found: dict[Violation, int] = {}
-    for result in results:
-        for kind in _broken(query, result, passages):
+    ours = (broken(query, passages.by_id[number]) for number in ranking.passages if number in passages.bounded)
+    for kinds in (*ours, *(_broken(query, result, passages) for result in ranking.found)):
+        for kind in kinds:
             found[kind] = found.get(kind, 0) + 1
     return dict(sorted(found.items()))
 
@@ -48,9 +49,6 @@ def broken(query: Query, passage: Passage) -> Iterator[Violation]:
 
 
 def _broken(query: Query, result: Result, passages: Passages) -> set[Violation]:
-    if isinstance(result, PassageResult):
-        passage = passages.by_id.get(result.id)
-        return set() if passage is None else set(broken(query, passage))
     if isinstance(result, UnmappedResult):
         return set()
     path = passages.path_of(result.source)

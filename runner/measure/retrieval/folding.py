@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.core.retrieval.rankings import PassageResult, UnmappedResult
+from runner.core.passages import LIVE
+from runner.core.retrieval.rankings import UnmappedResult
 from runner.core.sources import UNMAPPED_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from runner.core.passages import Passage
-    from runner.core.retrieval.rankings import Result
+    from runner.core.retrieval.rankings import Ranking, Result
     from runner.core.sources import SourceIds
 
 
@@ -30,6 +31,8 @@ class Passages:
     names: Mapping[int, str]
     """Passage -> its source, as TREC files name it."""
     sources: SourceIds
+    bounded: frozenset[int]
+    """Passages that not every query may be given."""
 
     @classmethod
     def of(cls, passages: Iterable[Passage], sources: SourceIds) -> Passages:
@@ -43,6 +46,7 @@ class Passages:
             by_path={path: tuple(found) for path, found in by_path.items()},
             names={passage.id: sources.ids[passage.source] for passage in listed},
             sources=sources,
+            bounded=frozenset(passage.id for passage in listed if _is_bounded(passage)),
         )
 
     def path_of(self, source: str) -> str | None:
@@ -50,23 +54,25 @@ class Passages:
         return source if source in self.sources.ids else self.sources.paths.get(source)
 
 
-def fold(results: Sequence[Result], passages: Passages) -> tuple[str, ...]:
-    """The sources of `results`, best first, each once, as TREC files name them.
+def fold(ranking: Ranking, passages: Passages) -> tuple[str, ...]:
+    """The sources of `ranking`, best first, each once, as TREC files name them.
 
-    Results stand best first: our own systems order by score, descending, then by the passage's id; a server's order is
-    its own. With passages 1 and 2 of `a.md`, 3 of `b.md` and 4 of `c.md`, the passages 3, 1, 4, 2 fold to `b.md`,
-    `a.md`, `c.md`: the second passage of `a.md` changes nothing. Were 1 no passage of the corpus, they would fold to
-    `b.md`, `%unmapped-2`, `c.md`, `a.md`.
+    With passages 1 and 2 of `a.md`, 3 of `b.md` and 4 of `c.md`, the passages 3, 1, 4, 2 fold to `b.md`, `a.md`,
+    `c.md`: the second passage of `a.md` changes nothing. Were 1 no passage of the corpus, they would fold to `b.md`,
+    `%unmapped-2`, `c.md`, `a.md`.
     """
-    get = passages.names.get
-    named = [get(result.id) if type(result) is PassageResult else _name(result, passages) for result in results]
-    if None in named:
-        named = [f"{UNMAPPED_PREFIX}{rank}" if name is None else name for rank, name in enumerate(named, 1)]
-    return tuple(dict.fromkeys(named))  # type: ignore[arg-type]  # None was replaced
+    named = [*map(passages.names.get, ranking.passages), *(_name(result, passages) for result in ranking.found)]
+    known = [f"{UNMAPPED_PREFIX}{rank}" if name is None else name for rank, name in enumerate(named, 1)]
+    return tuple(dict.fromkeys(known))
+
+
+def _is_bounded(passage: Passage) -> bool:
+    timed = passage.known_from_s is not None or passage.expires_s is not None
+    return timed or bool(passage.workspace) or passage.status != LIVE
 
 
 def _name(result: Result, passages: Passages) -> str | None:
-    if isinstance(result, PassageResult | UnmappedResult):
+    if isinstance(result, UnmappedResult):
         return None
     path = passages.path_of(result.source)
     return None if path is None else passages.sources.ids[path]

@@ -32,10 +32,10 @@ def scored(rankings: Iterable[Ranking], queries: ResolvedQuerySet, passages: Pas
     grades = queries.grades()
     waiting = iter(rankings)
     while some := list(islice(waiting, AT_ONCE)):
-        folded = [(ranking.query, fold(ranking.results, passages)) for ranking in some]
+        folded = [(ranking.query, fold(ranking, passages)) for ranking in some]
         for ranking, (_, sources), values in zip(some, folded, measured(folded, grades, queries.ks), strict=True):
             query = known[ranking.query]
-            yield _score(ranking, query, sources, values, violations(query, ranking.results, passages))
+            yield _score(ranking, query, sources, values, violations(query, ranking, passages))
 
 
 def totals(scores: Iterable[RetrievalScore], measures: Sequence[str]) -> RetrievalTotals:
@@ -73,7 +73,7 @@ def _score(
         kind=query.kind,
         measures_e9=values,
         first_relevant_rank=_first_relevant(values),
-        results=len(ranking.results),
+        results=ranking.results,
         sources=len(sources) - unknown,
         unmapped=unknown,
         violations=broken,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fakes.bodies import lines_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -48,6 +50,9 @@ class RunningGateway:
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "gateway" / name).read_text().splitlines()]
+
+    def bodies(self) -> list[dict[str, Any]]:
+        return lines_of((self.folder / "gateway/bodies.jsonl.zst").read_bytes())
 
     def exchanges(self) -> list[dict[str, Any]]:
         return self.lines("exchanges.jsonl")

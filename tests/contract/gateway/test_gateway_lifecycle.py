@@ -51,14 +51,14 @@ def test_nobody_else_may_reach_socket_and_evidence(gateway: RunningGateway) -> N
     """The socket is for owner and group, its directory too, the evidence for the owner alone."""
     modes = {
         name: stat.S_IMODE(os.stat(gateway.folder / name).st_mode)
-        for name in ("run/gateway.sock", "run", "gateway", "gateway/exchanges.jsonl", "gateway/bodies.jsonl")
+        for name in ("run/gateway.sock", "run", "gateway", "gateway/exchanges.jsonl", "gateway/bodies.jsonl.zst")
     }
     assert modes == {
         "run/gateway.sock": 0o660,
         "run": 0o750,
         "gateway": 0o700,
         "gateway/exchanges.jsonl": 0o600,
-        "gateway/bodies.jsonl": 0o600,
+        "gateway/bodies.jsonl.zst": 0o600,
     }
 
 

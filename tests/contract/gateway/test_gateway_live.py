@@ -119,9 +119,7 @@ def test_chunks_keep_their_boundaries_and_usage_is_read(
     assert line["usage"] == SEEN_USAGE
     assert (line["model_asked"], line["model_resolved"]) == ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929")
     assert (line["stop_reason"], line["streamed"], line["cut"], line["status"]) == ("end_turn", True, False, 200)
-    assert gateway.lines("bodies.jsonl") == [
-        {"seq": 1, "request": BODY.decode(), "response": b"".join(STREAM).decode()}
-    ]
+    assert gateway.bodies() == [{"seq": 1, "request": BODY.decode(), "response": b"".join(STREAM).decode()}]
 
 
 def test_compressed_answers_pass_as_they_are_and_are_read(
@@ -268,7 +266,7 @@ def test_the_key_comes_by_a_file_that_is_removed(
     assert not key.exists()
     assert httpx.post(f"{gateway.url}/v1/messages", content=BODY, headers=headers).status_code == 200
     gateway.end()
-    assert KEY not in "".join(path.read_text() for path in gateway.folder.rglob("*.json*"))
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in gateway.folder.rglob("*.json*"))
 
 
 def test_the_sdk_speaks_through_it(live: Callable[..., RunningGateway], provider: Provider) -> None:

@@ -161,7 +161,7 @@ def test_every_exchange_is_recorded(wire: httpx.Client, gateway: RunningGateway)
         "record_limit_reached": False,
         "evidence_lost": False,
     }
-    lines, bodies = gateway.exchanges(), gateway.lines("bodies.jsonl")
+    lines, bodies = gateway.exchanges(), gateway.bodies()
     assert [(one["seq"], one["method"], one["path"], one["status"]) for one in lines] == [
         (1, "POST", "/v1/messages?beta=true", 200),
         (2, "POST", "/v1/messages?beta=true", 200),
@@ -197,7 +197,7 @@ def test_the_record_limit_stops_the_client(start: Callable[..., RunningGateway])
     assert statuses == [200, 402, 402, 402]
     assert gateway.end()["record_limit_reached"] is True
     assert [line["refused"] for line in gateway.exchanges()] == [None, "record_limit", "record_limit", "record_limit"]
-    assert [line["seq"] for line in gateway.lines("bodies.jsonl")] == [1]
+    assert [line["seq"] for line in gateway.bodies()] == [1]
     assert sum(file.stat().st_size for file in (gateway.folder / "gateway").iterdir()) <= 24_000
 
 

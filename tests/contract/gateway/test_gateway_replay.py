@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from runner.core.bodies import read_bodies
 from runner.core.cassette import entries_of
+from runner.core.evidence import Exchange
 from runner.core.masks import MASKS
 from tests.contract.gateway.conftest import RunningGateway, start
 from tests.fakes.orders import planned
@@ -54,9 +56,9 @@ def recorded(start: Callable[..., RunningGateway]) -> Callable[..., Callable[...
             ask(gateway, body)
         gateway.end()
         folder = gateway.folder / "gateway"
-        entries = entries_of(
-            planned(), (folder / "recording.jsonl").read_bytes(), (folder / "bodies.jsonl").read_bytes()
-        )
+        exchanges = [Exchange.model_validate_json(json.dumps(line)) for line in gateway.exchanges()]
+        bodies_kept = read_bodies((folder / "bodies.jsonl.zst").read_bytes(), exchanges)
+        entries = entries_of(planned(), (folder / "recording.jsonl").read_bytes(), bodies_kept)
 
         def play(*, without: int | None = None, **changes: object) -> RunningGateway:
             path: Path = gateway.folder / "cassette.jsonl"
@@ -133,6 +135,34 @@ def test_without_one_exchange_only_that_one_is_missing(recorded: Callable[..., C
     """The others are played as before."""
     player = recorded(request("a"), request("b"))(without=1)
     assert [ask(player, request(text))[0] for text in ("a", "b")] == [402, 200]
+
+
+def test_what_nobody_asked_for_is_told_at_the_end(recorded: Callable[..., Callable[..., RunningGateway]]) -> None:
+    """By the numbers that the exchanges had when they were recorded, also when nothing at all was asked."""
+    play = recorded(request("a"), request("b"), request("a"), request("c"))
+    asking, silent = play(), play()
+    ask(asking, request("a"))
+    ask(asking, request("c"))
+    told = []
+    for player in (asking, silent):
+        player.end()
+        (line,) = player.lines("replayed.json")
+        told.append((line["entries"], line["unasked"], line["first_unasked"]))
+    assert told == [(4, 2, [2, 3]), (4, 4, [1, 2, 3, 4])]
+
+
+def test_a_replay_without_bodies_answers_alike(recorded: Callable[..., Callable[..., RunningGateway]]) -> None:
+    """They are left out of the evidence alone; digests and what was said stay."""
+    play = recorded(request("a"))
+    kept, left_out = play(), play(bodies="left_out")
+    assert ask(kept, request("a")) == ask(left_out, request("a"))
+    kept.end()
+    left_out.end()
+    assert sorted(path.name for path in (left_out.folder / "gateway").iterdir()) == ["exchanges.jsonl", "replayed.json"]
+    times = ("received_ns", "first_byte_ns", "last_byte_ns")
+    (mine,), (theirs,) = ([{**line, **dict.fromkeys(times)} for line in one.exchanges()] for one in (kept, left_out))
+    assert mine == theirs
+    assert mine["texts_sha256"]
 
 
 def test_a_damaged_cassette_is_refused_at_the_start(start: Callable[..., RunningGateway], tmp_path: Path) -> None:

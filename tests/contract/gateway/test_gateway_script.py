@@ -242,7 +242,7 @@ def test_errors_are_the_provider_s(start: Callable[..., RunningGateway]) -> None
         (200, None, False, 1),
     ]
     assert lines[0]["usage"] == {"unavailable": "the answer is an error"}
-    assert json.loads(gateway.lines("bodies.jsonl")[1]["response"])["error"]["type"] == "odd_error"
+    assert json.loads(gateway.bodies()[1]["response"])["error"]["type"] == "odd_error"
 
 
 @pytest.mark.parametrize(("by", "end"), [("reset", "reset"), ("close", "early"), ("end", "whole")])
@@ -272,7 +272,7 @@ def test_a_stream_is_cut_within_an_event(start: Callable[..., RunningGateway]) -
     assert (got.end, len(got.body)) == ("early", 700)
     line = only(gateway)
     assert (line["response_bytes"], line["cut"]) == (700, True)
-    assert gateway.lines("bodies.jsonl")[0]["response"] == got.body.decode()
+    assert gateway.bodies()[0]["response"] == got.body.decode()
     assert line["usage"] == BEGUN
 
 
@@ -413,7 +413,7 @@ def test_a_body_may_be_no_message(
     line = only(gateway)
     assert (line["status"], line["cut"], line["response_bytes"]) == (got.status, False, len(body))
     assert line["usage"] == {"unavailable": "the answer is no message"}
-    kept = gateway.lines("bodies.jsonl")[0]["response"]
+    kept = gateway.bodies()[0]["response"]
     assert kept == ({"base64": "/w=="} if body == b"\xff" else body.decode())
 
 
@@ -424,7 +424,7 @@ def test_what_is_sent_may_be_no_http(start: Callable[..., RunningGateway]) -> No
     line = only(gateway)
     assert (line["status"], line["response_bytes"], line["cut"]) == (None, 9, False)
     assert line["first_byte_ns"] is not None
-    assert gateway.lines("bodies.jsonl")[0]["response"] == "SSH-2.0-x"
+    assert gateway.bodies()[0]["response"] == "SSH-2.0-x"
 
 
 def test_the_default_policy_plays_where_no_rule_applies(start: Callable[..., RunningGateway]) -> None:

@@ -25,6 +25,7 @@ from gateway.server import Server
 
 from runner.core.gateway import GatewayConfig, PolicyChoice
 from runner.core.model_script import parse_model_script
+from tests.fakes.bodies import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,7 +162,10 @@ def written(text: str, wanted: Iterator[bytes]) -> dict[str, bytes]:
     """The evidence of a gateway with that configuration."""
     with tempfile.TemporaryDirectory(prefix="gw") as folder:
         asyncio.run(talk(Path(folder), text, wanted))
-        return {name: (Path(folder) / "gateway" / name).read_bytes() for name in FILES}
+        kept = Path(folder) / "gateway"
+        # Bodies as they are before they are packed: how tightly that is done is no part of the format.
+        packed = (kept / "bodies.jsonl.zst").read_bytes()
+        return {"exchanges.jsonl": (kept / "exchanges.jsonl").read_bytes(), "bodies.jsonl": unpacked(packed)}
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner.collect.attempt import AttemptResult, collect_attempt
-from runner.core.evidence import AttemptEvidence, Expectation
+from runner.core.evidence import Expectation
 from runner.core.launch import McpServer
 from runner.core.quantities import Measured, Unavailable
 from runner.core.usage import TOKEN_CLASSES
@@ -66,11 +66,9 @@ CASES = (
 )
 
 
-def request(case: Case) -> bytes:
-    """The body of a first request, as the gateway keeps it."""
-    namespace = {"type": "namespace", "name": "mcp__fix", "tools": [{"type": "function", "name": "lookup"}]}
-    tools = [{"type": "function", "name": "exec_command"}, *([namespace] if case.server else [])]
-    return json.dumps({"model": MODEL, "tools": tools}).encode()
+def offered(case: Case) -> list[str]:
+    """The tools of a first request, as the gateway names them."""
+    return ["exec_command", *(["mcp__fix/lookup"] if case.server else [])]
 
 
 def collected(case: Case) -> AttemptResult:
@@ -85,13 +83,14 @@ def collected(case: Case) -> AttemptResult:
         stdout=(SAMPLES / f"{case.name}.jsonl").read_bytes(),
         stderr=stderr.read_bytes() if stderr.exists() else b"",
         exit=exit_report(exit_code=None if killed else case.exit_code, signal=-case.exit_code if killed else None),
-        exchanges=lines(exchange(1, path="/v1/responses", model_asked=MODEL, model_resolved=MODEL, usage=usage))
+        exchanges=lines(
+            exchange(1, path="/v1/responses", model_asked=MODEL, model_resolved=MODEL, usage=usage, tools=offered(case))
+        )
         if asked
         else b"",
         trial=container("trial", network_mode=f"container:{SIDECAR_ID}" if case.server else "none"),
     )
-    bodies = lines({"seq": 1, "request": request(case).decode(), "response": ""}) if asked else b""
-    return collect_attempt(AttemptEvidence({**attempt.files(), "bodies.jsonl": bodies}, attempt.expectation))
+    return collect_attempt(attempt.evidence())
 
 
 def test_every_sample_of_codex_stands_in_the_table() -> None:
@@ -146,23 +145,32 @@ def test_a_server_without_its_tool_is_seen_on_the_wire() -> None:
     attempt = Attempt(
         expectation=Expectation("codex", MODEL, (), (McpServer("fix", ("x",), {}, ("lookup", "more")),), sidecar=True),
         stdout=(SAMPLES / "mcp.jsonl").read_bytes(),
-        exchanges=lines(exchange(1, path="/v1/responses")),
+        exchanges=lines(exchange(1, path="/v1/responses", tools=offered(case))),
         trial=container("trial", network_mode=f"container:{SIDECAR_ID}"),
     )
-    bodies = lines({"seq": 1, "request": request(case).decode(), "response": ""})
-    result = collect_attempt(AttemptEvidence({**attempt.files(), "bodies.jsonl": bodies}, attempt.expectation))
+    result = collect_attempt(attempt.evidence())
     assert (result.outcome, result.reason) == ("infrastructure", "the client started without mcp__fix__more")
 
 
-@pytest.mark.parametrize("bodies", [b"", b"{]\n", lines({"seq": 2, "request": "{}"}), lines({"seq": 1, "request": {}})])
-def test_a_treated_success_whose_start_nobody_saw_is_invalid(bodies: bytes) -> None:
-    """Without the first request nothing says that the memory was at hand."""
+@pytest.mark.parametrize(
+    "exchanges",
+    [
+        (),
+        (exchange(1, path="/v1/responses", refused="request_limit"),),
+        (exchange(1, path="/v1/responses", owner="memory"),),
+        (exchange(1, path="/v1/responses", tools=["exec_command"], unlisted_tools=1),),
+    ],
+    ids=["none", "refused", "another's", "unlisted"],
+)
+def test_a_treated_success_whose_start_nobody_saw_is_invalid(exchanges: tuple[dict[str, Any], ...]) -> None:
+    """Without the first request, or all of its tools, nothing says that the memory was at hand."""
     attempt = Attempt(
         expectation=Expectation("codex", MODEL, (), (McpServer("fix", ("x",), {}, ("lookup",)),), sidecar=True),
         stdout=(SAMPLES / "mcp.jsonl").read_bytes(),
+        exchanges=lines(*exchanges),
         trial=container("trial", network_mode=f"container:{SIDECAR_ID}"),
     )
-    result = collect_attempt(AttemptEvidence({**attempt.files(), "bodies.jsonl": bodies}, attempt.expectation))
+    result = collect_attempt(attempt.evidence())
     assert (result.outcome, result.reason) == (
         "evidence_invalid",
         "the client gave a result and never said that it had started",

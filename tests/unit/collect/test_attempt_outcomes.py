@@ -483,7 +483,7 @@ def test_every_raw_file_has_its_digest() -> None:
     """A result names all that it was derived from."""
     found = collect_attempt(GOOD.evidence())
     assert sorted(found.evidence) == [
-        "bodies.jsonl",
+        "bodies.jsonl.zst",
         "engine.json",
         "exchanges.jsonl",
         "exit.json",

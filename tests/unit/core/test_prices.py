@@ -1,9 +1,13 @@
 import pytest
 
+from runner.core.declared import read_declared
+from runner.core.errors import StudyError
 from runner.core.outcomes import Outcome
 from runner.core.prices import (
     FIXTURE_MODEL,
     LIST_PRICES,
+    PRICE_RULE,
+    PriceFile,
     PriceTable,
     known_cost_microusd,
     list_cost_microusd,
@@ -209,3 +213,61 @@ def test_the_table_is_a_document_with_a_digest() -> None:
     assert PriceTable.from_bytes(LIST_PRICES.to_bytes(), "prices.json") == LIST_PRICES
     assert price_table_digest() == LIST_PRICES.digest()
     assert LIST_PRICES.dated == "2026-11-29"
+
+
+PRICE_FILE = """
+format = "pairbench/price-file"
+version = 1
+dated = "2026-11-29"
+source = "our contract"
+surcharges = [{ detail = "inference_geo", value = "eu", permille = 1100 }]
+
+[[prices]]
+model = "ours"
+source = "page 3"
+input_tokens = 1000000
+output_tokens = 2000000
+cache_read_input_tokens = 0
+cache_write_5m_input_tokens = 0
+cache_write_1h_input_tokens = 0
+
+[[length_limits]]
+model = "ours"
+below_input_tokens = 50000
+reason = "page 4"
+at_most_permille = 3000
+input_permille = 3000
+output_permille = 1500
+"""
+
+
+def test_a_study_s_own_table_takes_the_place_of_ours() -> None:
+    """With its date, its source, and its own rates for long prompts and regions."""
+    table = read_declared(PriceFile, PRICE_FILE.encode(), "prices.toml").table()
+    assert (table.dated, table.source, table.rule) == ("2026-11-29", "our contract", PRICE_RULE)
+    assert table.prices[0].source == "page 3"
+    long = prompts(usage("ours", 50_000, 1_000, 0, 0, 0), 50_000, 50_000)
+    assert list_cost_microusd([long], table, "") == Measured(150_000 + 3_000)
+    region = usage("ours", 1_000, 0, 0, 0, 0).model_copy(update={"rate": ("inference_geo=eu",)})
+    assert list_cost_microusd([region], table, "") == Measured(1_100)
+    assert isinstance(list_cost_microusd([usage("claude-sonnet-4-5", 1, 0, 0, 0, 0)], table, ""), Unavailable)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("output_tokens = 2000000", "output_tokens = -1", "greater than or equal to 0"),
+        ("permille = 1100", "permille = -5", "greater than or equal to 0"),
+        ("output_permille = 1500", "", "input_permille and output_permille belong together"),
+        ("at_most_permille = 3000", "at_most_permille = 2999", "or caps don't hold"),
+        (
+            "[[length_limits]]",
+            PRICE_FILE.split("[[prices]]")[1].split("[[length")[0].join(["[[prices]]", "[[length_limits]]"]),
+            "prices has ours more than once",
+        ),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:
+    """Negative prices, half a rule, a cap that the price breaks, two prices of one model."""
+    with pytest.raises(StudyError, match=said):
+        read_declared(PriceFile, PRICE_FILE.replace(old, new).encode(), "prices.toml")

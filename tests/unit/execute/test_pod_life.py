@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 FILES = [
-    "bodies.jsonl",
+    "bodies.jsonl.zst",
     "engine.json",
     "exchanges.jsonl",
     "exit.json",
@@ -319,7 +319,7 @@ def untidy(box: Box) -> int:
     box.write("/pod/gateway/exchanges.jsonl", b"")
     box.write("/pod/out/notes.txt", b"x")
     box.make_link("/pod/out/link")
-    box.make_link("/pod/gateway/bodies.jsonl")
+    box.make_link("/pod/gateway/bodies.jsonl.zst")
     return 0
 
 
@@ -327,11 +327,11 @@ def test_what_the_contract_does_not_know_is_refused_by_name() -> None:
     """Other files, and links in place of evidence."""
     collected = Life(trial=untidy).collect()
     assert collected.refused == (
-        "pod/gateway/bodies.jsonl: a link",
+        "pod/gateway/bodies.jsonl.zst: a link",
         "pod/out/link: a link",
         "pod/out/notes.txt: not a file that the pod's contract knows, or one that stands twice",
     )
-    assert "bodies.jsonl" not in collected.files
+    assert "bodies.jsonl.zst" not in collected.files
 
 
 def test_a_pod_that_is_cancelled_before_it_runs() -> None:

@@ -110,7 +110,7 @@ def test_the_ledger_names_every_file_of_an_attempt() -> None:
     stage.execution.run()
     line = next(line for line in stage.ledger if line.kind == "attempt_ended")
     assert sorted(name.rpartition("/")[2] for name in line.files) == [
-        "bodies.jsonl",
+        "bodies.jsonl.zst",
         "engine.json",
         "exchanges.jsonl",
         "exit.json",

@@ -63,6 +63,11 @@ def test_all_problems_are_named_at_once() -> None:
         ({"policy": "plain-agent"}, "policy must have exactly the keys: name, version"),
         ({"record_limit_bytes": True}, "record_limit_bytes must be a positive integer"),
         ({"seed": 1}, "seed must be text"),
+        ({"bodies": True}, "bodies must be one of: kept, left_out"),
+        (
+            {"bodies": "left_out", "recording": True},
+            "bodies can't be left_out of a recording, which plays them again",
+        ),
     ],
 )
 def test_each_wrong_value_has_its_message(change: dict[str, Any], problem: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from typing import Any
 
 import pytest
 import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sidecar.canonical import canonical_json, logical_digest
+from sidecar.canonical import LogicalDigest, canonical_json
 
 NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
@@ -61,10 +62,24 @@ def test_digest_is_over_ids_vectors_and_payloads() -> None:
         + bytes([2, 0, 0, 0, 0, 0, 0, 0])
         + b"{}"
     ).hexdigest()
-    assert logical_digest([(1, b"vvvv", b"{}")]) == f"sha256:{expected}"
+    digest = LogicalDigest({})
+    digest.add(1, b"vvvv", b"{}")
+    assert digest.text() == f"sha256:{expected}"
+
+
+def test_digest_covers_sparse_vectors_and_what_is_declared_of_them() -> None:
+    """The declaration first; after each payload the indices and the values, each after its length."""
+    expected = hashlib.sha256(
+        struct.pack("<Q", 27)
+        + b'{"bm25":{"modifier":"idf"}}'
+        + struct.pack("<QQ4sQ2sQIQf", 1, 4, b"vvvv", 2, b"{}", 4, 9, 4, 0.5)
+    ).hexdigest()
+    digest = LogicalDigest({"bm25": {"modifier": "idf"}})
+    digest.add(1, b"vvvv", b"{}", struct.pack("<I", 9), struct.pack("<f", 0.5))
+    assert digest.text() == f"sha256:{expected}"
 
 
 def test_digest_of_nothing_is_that_of_no_bytes() -> None:
     """An empty index has a digest too."""
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert logical_digest([]) == f"sha256:{empty}"
+    assert LogicalDigest({}).text() == f"sha256:{empty}"

@@ -8,7 +8,7 @@ import pytest
 
 from runner.core.passages import Passage
 from runner.core.retrieval.queries import Query
-from runner.core.retrieval.rankings import PassageResult, SourceResult, SpanResult, UnmappedResult
+from runner.core.retrieval.rankings import Ranking, SourceResult, SpanResult, UnmappedResult
 from runner.core.sources import SourceIds
 from runner.measure.retrieval.boundaries import violations
 from runner.measure.retrieval.folding import Passages
@@ -28,14 +28,15 @@ PASSAGES = [
 ]
 
 
-def _violations(results: list[Result], workspace: str = "mine", at_s: int | None = None) -> dict[str, int]:
+def _violations(results: list[int] | list[Result], workspace: str = "mine", at_s: int | None = None) -> dict[str, int]:
+    ids = tuple(result for result in results if isinstance(result, int))
+    found = tuple(result for result in results if not isinstance(result, int))
+    ranking = Ranking(
+        trial="t", task="h", query="q", passages=ids, scores_e6=(1,) * len(ids), found=found, unmapped=0, error=""
+    )
     passages = Passages.of(PASSAGES, SourceIds.of([passage.source for passage in PASSAGES]))
-    found = violations(Query(id="q", text="x", workspace=workspace, at_s=at_s), results, passages)
-    return {str(kind): count for kind, count in found.items()}
-
-
-def _passage(number: int) -> PassageResult:
-    return PassageResult(id=number, score_e6=1)
+    broken = violations(Query(id="q", text="x", workspace=workspace, at_s=at_s), ranking, passages)
+    return {str(kind): count for kind, count in broken.items()}
 
 
 @pytest.mark.parametrize(
@@ -60,12 +61,12 @@ def _passage(number: int) -> PassageResult:
 )
 def test_a_passage(number: int, workspace: str, at_s: int | None, expected: dict[str, int]) -> None:
     """Known from the first instant, expired at the last; everyone's passages are everyone's."""
-    assert _violations([_passage(number)], workspace, at_s) == expected
+    assert _violations([number], workspace, at_s) == expected
 
 
 def test_every_result_counts() -> None:
     """Two foreign passages are two violations, whatever source they fold to."""
-    found = _violations([_passage(3), _passage(8), _passage(1)], "mine", None)
+    found = _violations([3, 8, 1], "mine", None)
     assert found == {"deleted": 1, "foreign_workspace": 2}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.core.passages import Passage
-from runner.core.retrieval.rankings import PassageResult, SourceResult, SpanResult, UnmappedResult
+from runner.core.retrieval.rankings import Ranking, SourceResult, SpanResult, UnmappedResult
 from runner.core.sources import SourceIds
 from runner.measure.retrieval.folding import Passages, fold, overlap
 
@@ -22,8 +22,9 @@ def _passages() -> Passages:
     return Passages.of(listed, SourceIds.of([passage.source for passage in listed], ["docs"]))
 
 
-def _ours(*ids: int) -> list[PassageResult]:
-    return [PassageResult(id=number, score_e6=900_000 - 1_000 * rank) for rank, number in enumerate(ids)]
+def _ours(*ids: int) -> Ranking:
+    scores = tuple(900_000 - 1_000 * rank for rank in range(len(ids)))
+    return Ranking(trial="t", task="h", query="q", passages=ids, scores_e6=scores, unmapped=0, error="")
 
 
 @pytest.mark.parametrize(
@@ -49,18 +50,16 @@ def test_unknown_passages_keep_their_ranks() -> None:
 
 def test_results_of_servers() -> None:
     """A server may name a path, bytes of it, or what TREC files call it; what leads nowhere keeps its rank."""
-    found = fold(
-        [
-            SourceResult(source="c d.md"),
-            UnmappedResult(said="something"),
-            SpanResult(source="a.md", start=12, end=15),
-            SourceResult(source="MED-7"),
-            SourceResult(source="docs/MED-7.txt"),
-            SourceResult(source="gone.md"),
-            SpanResult(source="a.md", start=0, end=3),
-        ],
-        _passages(),
+    results = (
+        SourceResult(source="c d.md"),
+        UnmappedResult(said="something"),
+        SpanResult(source="a.md", start=12, end=15),
+        SourceResult(source="MED-7"),
+        SourceResult(source="docs/MED-7.txt"),
+        SourceResult(source="gone.md"),
+        SpanResult(source="a.md", start=0, end=3),
     )
+    found = fold(Ranking(trial="t", task="h", query="q", found=results, unmapped=1, error=""), _passages())
     assert found == ("c%20d.md", "%unmapped-2", "a.md", "MED-7", "%unmapped-6")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.core.passages import Passage
 from runner.core.quantities import Measured, Unavailable
 from runner.core.retrieval.queries import Judgement, Query, ResolvedQuerySet
-from runner.core.retrieval.rankings import PassageResult, Ranking, UnmappedResult
+from runner.core.retrieval.rankings import Ranking, UnmappedResult
 from runner.core.retrieval.scores import RetrievalScore, Violation
 from runner.core.sources import SourceIds
 from runner.measure.retrieval.folding import Passages
@@ -42,8 +42,8 @@ QUERIES = ResolvedQuerySet(
 
 
 def _ranking(query: str, *ids: int, error: str = "") -> Ranking:
-    results = tuple(PassageResult(id=number, score_e6=100 - rank) for rank, number in enumerate(ids))
-    return Ranking(trial="t", task="h", query=query, results=results, unmapped=0, error=error)
+    scores = tuple(100 - rank for rank in range(len(ids)))
+    return Ranking(trial="t", task="h", query=query, passages=ids, scores_e6=scores, unmapped=0, error=error)
 
 
 def _scores() -> list[RetrievalScore]:
@@ -94,7 +94,7 @@ def test_silence_failure_and_abstention() -> None:
 
 def test_results_that_lead_nowhere_are_no_silence() -> None:
     """A server that answers with what nobody can map didn't abstain."""
-    ranking = Ranking(trial="t", task="h", query="nothing", results=(UnmappedResult(said="?"),), unmapped=1, error="")
+    ranking = Ranking(trial="t", task="h", query="nothing", found=(UnmappedResult(said="?"),), unmapped=1, error="")
     (score,) = scored([ranking], QUERIES, Passages.of(PASSAGES, SourceIds.of(["a.md", "b.md", "c.md"])))
     assert (score.abstained, score.unmapped, score.sources) == (False, 1, 0)
 
