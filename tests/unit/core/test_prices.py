@@ -215,13 +215,7 @@ def test_the_table_is_a_document_with_a_digest() -> None:
     assert LIST_PRICES.dated == "2026-11-29"
 
 
-PRICE_FILE = """
-format = "pairbench/price-file"
-version = 1
-dated = "2026-11-29"
-source = "our contract"
-surcharges = [{ detail = "inference_geo", value = "eu", permille = 1100 }]
-
+PRICES = """
 [[prices]]
 model = "ours"
 source = "page 3"
@@ -230,7 +224,14 @@ output_tokens = 2000000
 cache_read_input_tokens = 0
 cache_write_5m_input_tokens = 0
 cache_write_1h_input_tokens = 0
-
+"""
+PRICE_FILE = f"""
+format = "pairbench/price-file"
+version = 1
+dated = "2026-11-29"
+source = "our contract"
+surcharges = [{{ detail = "inference_geo", value = "eu", permille = 1100 }}]
+{PRICES}
 [[length_limits]]
 model = "ours"
 below_input_tokens = 50000
@@ -260,11 +261,7 @@ def test_a_study_s_own_table_takes_the_place_of_ours() -> None:
         ("permille = 1100", "permille = -5", "greater than or equal to 0"),
         ("output_permille = 1500", "", "input_permille and output_permille belong together"),
         ("at_most_permille = 3000", "at_most_permille = 2999", "or caps don't hold"),
-        (
-            "[[length_limits]]",
-            PRICE_FILE.split("[[prices]]")[1].split("[[length")[0].join(["[[prices]]", "[[length_limits]]"]),
-            "prices has ours more than once",
-        ),
+        ("[[length_limits]]", f"{PRICES}\n[[length_limits]]", "prices has ours more than once"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:

@@ -85,6 +85,23 @@ def test_a_cost_that_disagrees_is_told_with_both_amounts() -> None:
     assert group.example == "the client reports 4500 micro-dollars; list price gives 3000 micro-dollars"
 
 
+def test_both_costs_stand_in_every_view_with_their_own_blocks() -> None:
+    """A trial that ended without a result has a list price and no word of the client's."""
+    summary = summary_of(make_run(replace(SPEC, outcomes={"a.r1.memory": Outcome.TIMEOUT})))
+    blocks = {
+        (view.treatment, row.measure): (row.n_blocks, [arm.arm for arm in row.arms])
+        for view in summary.views
+        for row in view.totals
+        if row.measure in {"client_cost_microusd", "reported_cost_microusd"}
+    }
+    assert blocks == {
+        ("complete_blocks", "client_cost_microusd"): (5, ["off", "memory"]),
+        ("complete_blocks", "reported_cost_microusd"): (5, ["off", "memory"]),
+        ("failures_counted", "client_cost_microusd"): (6, ["off", "memory"]),
+        ("failures_counted", "reported_cost_microusd"): (5, ["off", "memory"]),
+    }
+
+
 def test_the_memory_s_own_requests_are_no_part_of_what_is_compared_with_the_client_s_cost() -> None:
     """The client doesn't see them."""
     run = make_run(RunSpec(tasks=("a",), repetitions=1))
