@@ -8,4 +8,8 @@ step "setup" scripts/setup.sh
 step "engine" scripts/engine.sh start
 step "images" .venv/bin/pairbench images build
 step "faults" .venv/bin/python -m scripts.faults "$@"
+if [ $# -eq 0 ]; then
+    step "reconciliation" .venv/bin/python -m scripts.faults claude codex messages \
+        --folder corpora/reconciliation --runs .cache/reconciliation
+fi
 step_times_table

@@ -189,7 +189,8 @@ def _usage_findings(last: Result) -> Iterable[Finding]:
         if missing:
             reason = report.usage.tokens(missing[0])
             detail = reason.reason if isinstance(reason, Unavailable) else ""
-            yield finding(FindingKind.USAGE_MISSING, f"{report.usage.model}: {', '.join(missing)}: {detail}")
+            whose = f"{report.usage.model}: " if report.usage.model else ""
+            yield finding(FindingKind.USAGE_MISSING, f"{whose}{', '.join(missing)}: {detail}")
         elif report.guessed and isinstance(report.cost_microusd, Unavailable):
             guess = report.guess_microusd
             amount = f"{guess.value} micro-dollars" if isinstance(guess, Measured) else guess.reason

@@ -17,14 +17,14 @@ from runner.collect.trial_rules import was_out_of_memory
 from runner.collect.usage import exchange_findings, observed_usage, usage_findings
 from runner.collect.verdict import Case, Verdict
 from runner.core.canonical import sha256_digest
-from runner.core.evidence import STDERR, STDOUT, AttemptEvidence, Expectation
+from runner.core.evidence import STDERR, STDOUT, AttemptEvidence, Exchange, Expectation
 from runner.core.findings import FindingKind
 from runner.core.outcomes import Outcome
 from runner.core.prices import FIXTURE_MODEL
 from runner.core.quantities import Quantity, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from runner.clients.client import ClientReport
     from runner.core.evidence import Replayed
@@ -121,8 +121,7 @@ def _findings(documents: Documents, report: ClientReport, expectation: Expectati
         yield from exchange_findings(exchanges)
         of_client = [exchange for exchange in exchanges if exchange.owner == "client"]
         yield from usage_findings(observed_usage(documents.exchanges, "client"), report.reported, of_client)
-        asked = {exchange.model_asked for exchange in of_client if exchange.reached_model()} - {None}
-        yield from _model_findings({*report.models, *(str(model) for model in asked)}, expectation)
+        yield from _model_findings(_models_asked(of_client, report), expectation)
         for damage in documents.exchanges.damage[:1]:
             yield finding(FindingKind.CORRUPT_LOG, f"exchanges.jsonl line {damage.line}: {damage.reason}")
         if absent := documents.exchanges.absent():
@@ -144,6 +143,13 @@ def _unasked(replayed: Replayed) -> str:
 
 def _listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(str(number) for number in numbers[:20]) + (", …" if len(numbers) > 20 else "")
+
+
+def _models_asked(exchanges: Sequence[Exchange], report: ClientReport) -> set[str]:
+    """Models that were asked; of those that the client names all but such as it was told by answers."""
+    reached = [exchange for exchange in exchanges if exchange.reached_model()]
+    asked = {exchange.model_asked for exchange in reached if exchange.model_asked is not None}
+    return asked | (set(report.models) - {exchange.model_resolved for exchange in reached})
 
 
 def _model_findings(models: set[str], expectation: Expectation) -> Iterator[Finding]:

@@ -13,13 +13,15 @@ from runner.clients.report import counted, finding
 from runner.core.evidence import TokenCounts
 from runner.core.findings import FindingKind
 from runner.core.quantities import Measured
-from runner.core.usage import TOKEN_CLASSES, ModelUsage, class_total
+from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, ModelUsage, class_total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from runner.core.evidence import Exchange
     from runner.core.records import Finding
+
+_OUTPUT: Final = "output_tokens"
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,16 @@ class _Reason:
     says: str
 
 
+# The narrower reason first: a sub-agent that the client left behind was cut too.
 _REASONS: Final = (
-    _Reason(FindingKind.CUT_STREAM_COUNTED, lambda exchange: exchange.cut, 1, "the client counted {} twice"),
-    _Reason(FindingKind.CUT_STREAM_COUNTED, lambda exchange: exchange.cut, -1, "the client left out {}"),
     _Reason(
         FindingKind.SUBAGENT_LEFT_OUT,
         lambda exchange: exchange.agent is not None,
         -1,
         "the client left out {} of a sub-agent",
     ),
+    _Reason(FindingKind.CUT_STREAM_COUNTED, lambda exchange: exchange.cut, 1, "the client counted {} twice"),
+    _Reason(FindingKind.CUT_STREAM_COUNTED, lambda exchange: exchange.cut, -1, "the client left out {}"),
 )
 
 
@@ -52,15 +55,53 @@ def explanations(
     difference = _difference(observed, reported)
     if not any(difference.values()):
         return
+    reached = [exchange for exchange in exchanges if exchange.reached_model()]
     for reason in _REASONS:
-        concerned = [exchange for exchange in exchanges if exchange.reached_model() and reason.concerns(exchange)]
         # Of several requests a client may have counted any; a difference is told for the first that accounts for it.
-        for part in _parts(concerned):
+        for part in _parts([exchange for exchange in reached if reason.concerns(exchange)]):
             if _accounts(part, reason.factor, difference):
-                numbers = ", ".join(str(exchange.seq) for exchange in part)
-                what = f"{counted(len(part), 'answer')} (exchange {numbers})"
-                yield finding(reason.kind, reason.says.format(what))
+                yield finding(reason.kind, reason.says.format(_named(part)))
                 return
+    for part in _parts([exchange for exchange in reached if exchange.cut]):
+        if _is_of_its_own(part, difference):
+            says = f"the client counted an output of its own for {_named(part)}"
+            yield finding(FindingKind.CUT_STREAM_COUNTED, says)
+            return
+
+
+def of_unmeasured(exchanges: Sequence[Exchange], reported: tuple[ModelUsage, ...]) -> Iterator[Finding]:
+    """What the client made of answers whose usage isn't whole, where its figures show that they are all it is about."""
+    reached = [exchange for exchange in exchanges if exchange.reached_model()]
+    unsaid = [exchange for exchange in reached if not _says(exchange)]
+    beyond = _beyond(reported, [exchange for exchange in reached if _says(exchange)])
+    if not unsaid or len(beyond) < len(TOKEN_CLASSES):
+        return
+    were_cut = all(exchange.cut for exchange in unsaid)
+    if not any(beyond.values()):
+        if were_cut and all(exchange.agent is not None for exchange in unsaid):
+            yield finding(FindingKind.SUBAGENT_LEFT_OUT, f"the client left out {_named(unsaid)} of a sub-agent")
+        elif were_cut:
+            yield finding(FindingKind.CUT_STREAM_COUNTED, f"the client left out {_named(unsaid)}")
+        else:
+            yield finding(FindingKind.USAGE_MISSING, f"the client counted nothing for {_named(unsaid)}")
+    elif were_cut and beyond[_OUTPUT] > 0 and all(_known(unsaid, name) == beyond[name] for name in INPUT_CLASSES):
+        output = f"{beyond[_OUTPUT]} output tokens of its own count"
+        yield finding(FindingKind.CUT_STREAM_COUNTED, f"the client counted {_named(unsaid)} with {output}")
+
+
+def _beyond(reported: tuple[ModelUsage, ...], measured: Sequence[Exchange]) -> dict[str, int]:
+    """What is reported beyond the sum of what was `measured`, in the classes that the client knows."""
+    return {
+        name: theirs.value - (_known(measured, name) or 0)
+        for name in TOKEN_CLASSES
+        if isinstance(theirs := class_total(reported, name), Measured)
+    }
+
+
+def _known(exchanges: Sequence[Exchange], name: str) -> int | None:
+    """The sum over the exchanges; None when one of them doesn't say."""
+    counts = [_count(exchange, name) for exchange in exchanges]
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def _difference(observed: tuple[ModelUsage, ...], reported: tuple[ModelUsage, ...]) -> dict[str, int]:
@@ -82,12 +123,32 @@ def _parts(concerned: Sequence[Exchange]) -> Iterator[Sequence[Exchange]]:
 
 def _accounts(part: Sequence[Exchange], factor: int, difference: Mapping[str, int]) -> bool:
     for name, missing in difference.items():
-        tokens = 0
-        for exchange in part:
-            count = dict(exchange.usage).get(name) if isinstance(exchange.usage, TokenCounts) else None
-            if not isinstance(count, int):
-                return False
-            tokens += count
-        if tokens * factor != missing:
+        tokens = _known(part, name)
+        if tokens is None or tokens * factor != missing:
             return False
     return bool(part)
+
+
+def _is_of_its_own(part: Sequence[Exchange], difference: Mapping[str, int]) -> bool:
+    """Whether all input agrees, and the client's output is short of less than these answers had.
+
+    A client that read on until the cut had no last word on the output: it takes the first one, or estimates.
+    """
+    if _OUTPUT not in difference or any(difference.get(name) != 0 for name in INPUT_CLASSES):
+        return False
+    output = _known(part, _OUTPUT)
+    return output is not None and -output < difference[_OUTPUT] < 0
+
+
+def _says(exchange: Exchange) -> bool:
+    return all(_count(exchange, name) is not None for name in TOKEN_CLASSES)
+
+
+def _count(exchange: Exchange, name: str) -> int | None:
+    count = dict(exchange.usage).get(name) if isinstance(exchange.usage, TokenCounts) else None
+    return count if isinstance(count, int) else None
+
+
+def _named(part: Sequence[Exchange]) -> str:
+    numbers = ", ".join(str(exchange.seq) for exchange in part)
+    return f"{counted(len(part), 'answer')} (exchange {numbers})"

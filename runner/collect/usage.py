@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.report import counted, finding
-from runner.collect.reconciliation import explanations
+from runner.collect.reconciliation import explanations, of_unmeasured
 from runner.core.evidence import Exchange, NoUsage, TokenCounts
 from runner.core.findings import FindingKind
-from runner.core.prices import without_date
+from runner.core.prices import FIXTURE_MODEL, without_date
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 from runner.core.usage import INPUT_CLASSES, PROMPT_BANDS, TOKEN_CLASSES, ModelUsage, class_total
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from runner.core.records import Finding
 
 UNKNOWN_MODEL = "(unknown)"
-FIXTURE_END: Final = " (fixture)"
 # How providers say that nothing was out of the ordinary.
 _STANDARD: Final = frozenset({"", "standard", "default", "auto", "not_available", "global"})
 
@@ -36,9 +35,8 @@ def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsa
     alike: dict[tuple[str, tuple[str, ...], int, bool], list[Exchange]] = {}
     for exchange in log.exchanges:
         if exchange.owner == owner and exchange.reached_model():
-            model = exchange.model_resolved or exchange.model_asked or UNKNOWN_MODEL
             band = sum(_prompt_tokens(exchange) > bound for bound in PROMPT_BANDS)
-            key = (model, rate_of(exchange), band, not _is_whole(exchange.usage))
+            key = (_model_of(exchange), rate_of(exchange), band, not _is_whole(exchange.usage))
             alike.setdefault(key, []).append(exchange)
     found = [_folded(key[0], key[1], alike[key]) for key in sorted(alike)]
     lost = len(log.damage) + len(log.absent())
@@ -56,7 +54,8 @@ def usage_findings(
     cuts = sum(exchange.cut for exchange in exchanges)
     cause = f" ({counted(cuts, 'answer')} cut: the client may count that or not)" if cuts else ""
     same_models = {usage.model for usage in observed} == {usage.model for usage in reported}
-    for scope, seen, said in _pairs(observed, reported, by_model=same_models):
+    agree = True
+    for model, seen, said in _pairs(observed, reported, by_model=same_models):
         differences = [
             f"{name} reported {theirs.value}, observed {ours.value}"
             for name in TOKEN_CLASSES
@@ -65,8 +64,13 @@ def usage_findings(
             and ours != theirs
         ]
         if differences:
-            yield from explanations(seen, said, exchanges)
+            agree = False
+            scope = f"{model}: " if model else ""
+            concerned = [exchange for exchange in exchanges if model in {"", _model_of(exchange)}]
+            yield from explanations(seen, said, concerned)
             yield finding(FindingKind.USAGE_DISAGREES, f"{scope}{'; '.join(differences)}{cause}")
+    if agree:
+        yield from of_unmeasured(exchanges, reported)
 
 
 def exchange_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
@@ -119,9 +123,14 @@ def _provider_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
 
 def _was_substituted(exchange: Exchange) -> bool:
     asked, resolved = exchange.model_asked, exchange.model_resolved
-    if asked is None or resolved is None or resolved.endswith(FIXTURE_END):
+    # A policy plays every model; a script may say that it played another one.
+    if asked is None or resolved is None or resolved == FIXTURE_MODEL:
         return False
     return resolved != asked and without_date(resolved) != without_date(asked)
+
+
+def _model_of(exchange: Exchange) -> str:
+    return exchange.model_resolved or exchange.model_asked or UNKNOWN_MODEL
 
 
 def _is_whole(usage: TokenCounts | NoUsage) -> bool:
@@ -169,7 +178,7 @@ def _pairs(
         return [("", observed, reported)]
     return [
         (
-            f"{model}: ",
+            model,
             tuple(seen for seen in observed if seen.model == model),
             tuple(said for said in reported if said.model == model),
         )

@@ -25,7 +25,7 @@ class FindingKind(enum.StrEnum):
     CUT_STREAM = "cut_stream"
     """The client went away before an answer of the model had ended."""
     CUT_STREAM_COUNTED = "cut_stream_counted"
-    """The client counted an answer that was cut otherwise than the gateway: twice, or not at all."""
+    """The client counted an answer that was cut otherwise than the gateway: twice, not at all, or by its own count."""
     EMPTY_ANSWER = "empty_answer"
     """The client ended well and answered nothing."""
     MODEL_FALLBACK = "model_fallback"

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from runner.core.canonical import Digest
 
-FIXTURE_MODEL: Final = "scripted-policy (fixture)"
+FIXTURE_END: Final = " (fixture)"
+"""So ends the name of everything that plays a model."""
+FIXTURE_MODEL: Final = f"scripted-policy{FIXTURE_END}"
 """What a deterministic policy that plays the model is called, everywhere a model is named."""
 
 PRICE_RULE: Final = (

@@ -41,6 +41,10 @@ class Expectation(Part):
     """Is the answer."""
     findings: tuple[FindingKind, ...] = ()
     """Are among the findings."""
+    perhaps: tuple[FindingKind, ...] = ()
+    """May be among them: what decides is no part of the scenario."""
+    only: bool = False
+    """And nothing else was found."""
     kills: bool = False
     """Something had to be killed that had outlived the client."""
 
@@ -145,6 +149,9 @@ def _faults(expected: Expectation | None, record: Record) -> Iterator[str]:
     missing = [kind.value for kind in expected.findings if kind.value not in kinds]
     if missing:
         yield f"without {', '.join(missing)}"
+    beyond = sorted(kinds - {kind.value for kind in (*expected.findings, *expected.perhaps)})
+    if expected.only and beyond:
+        yield f"with {', '.join(beyond)}"
     if expected.kills and FindingKind.PROCESSES_KILLED.value not in kinds:
         yield "nothing had to be killed"
 

@@ -88,6 +88,86 @@ def test_a_sub_agent_that_the_client_leaves_out() -> None:
     assert "2 answers (exchange 2, 3)" in detail(found, "subagent_left_out")
 
 
+def test_a_sub_agent_that_was_left_behind_is_more_than_a_cut_answer() -> None:
+    """The client ended before it; that its answer was cut follows from that."""
+    sent = (exchange(1, usage=counts(10)), exchange(2, usage=counts(7), agent="a1", cut=True))
+    found = collected(*sent, **says(10))
+    assert kinds(found) == ["subagent_left_out", "usage_disagrees"]
+    assert "1 answer (exchange 2) of a sub-agent" in detail(found, "subagent_left_out")
+
+
+def test_a_cut_answer_whose_output_the_client_counted_by_itself() -> None:
+    """All input agrees, and it is short of a part of that output."""
+    sent = (exchange(1, usage=counts(10)), exchange(2, cut=True, usage=counts(5)))
+    found = collected(*sent, **says(15) | {"outputTokens": 11})
+    assert kinds(found) == ["cut_stream_counted", "usage_disagrees"]
+    assert detail(found, "cut_stream_counted") == "the client counted an output of its own for 1 answer (exchange 2)"
+
+
+@pytest.mark.parametrize("output", [9, 10, 16])
+def test_an_output_that_no_cut_answer_accounts_for_stands_alone(output: int) -> None:
+    """Less than all others had, nothing of it at all, or more than there was."""
+    sent = (exchange(1, usage=counts(10)), exchange(2, cut=True, usage=counts(5)))
+    assert kinds(collected(*sent, **says(15) | {"outputTokens": output})) == ["usage_disagrees"]
+
+
+BEGUN = {**counts(5), "output_tokens": {"unavailable": "cut before the final usage"}}
+NOTHING = {"unavailable": "cut before any usage"}
+
+
+@pytest.mark.parametrize(
+    ("reported", "expected"),
+    [
+        # What the gateway knows is compared, and the cut answer is all that is missing from it.
+        (says(10), ["usage_missing", "cut_stream_counted", "usage_disagrees"]),
+        (says(15) | {"outputTokens": 13}, ["usage_missing", "cut_stream_counted"]),
+        (says(15) | {"outputTokens": 10}, ["usage_missing"]),
+        (says(12), ["usage_missing", "usage_disagrees"]),
+    ],
+)
+def test_a_cut_answer_whose_output_nobody_knows(reported: dict[str, Any], expected: list[str]) -> None:
+    """Its input is known on both sides; an output of the client's own is told as such."""
+    found = collected(exchange(1, usage=counts(10)), exchange(2, cut=True, usage=BEGUN), **reported)
+    assert sorted(kinds(found)) == sorted(expected)
+    if reported["outputTokens"] == 13:
+        words = "the client counted 1 answer (exchange 2) with 3 output tokens of its own count"
+        assert detail(found, "cut_stream_counted") == words
+
+
+@pytest.mark.parametrize(
+    ("unsaid", "kind", "words"),
+    [
+        ({"cut": True}, "cut_stream_counted", "the client left out 1 answer (exchange 2)"),
+        (
+            {"cut": True, "agent": "a1"},
+            "subagent_left_out",
+            "the client left out 1 answer (exchange 2) of a sub-agent",
+        ),
+        ({}, "usage_missing", "the client counted nothing for 1 answer (exchange 2)"),
+        ({"agent": "a1"}, "usage_missing", "the client counted nothing for 1 answer (exchange 2)"),
+    ],
+)
+def test_an_answer_of_which_nobody_knows_anything(unsaid: dict[str, Any], kind: str, words: str) -> None:
+    """The client's figures are those of all others: it counted nothing for that one."""
+    found = collected(exchange(1, usage=counts(10)), exchange(2, usage=NOTHING, **unsaid), **says(10))
+    assert words in [item.detail for item in found.findings if item.kind == kind]
+    more = collected(exchange(1, usage=counts(10)), exchange(2, usage=NOTHING, **unsaid), **says(11))
+    assert kinds(more) == ["usage_missing"]
+
+
+def test_two_models_are_compared_one_by_one() -> None:
+    """A difference of one isn't accounted for by an answer of the other."""
+    sent = (
+        exchange(1, usage=counts(10), model_resolved=MODEL),
+        exchange(2, usage=counts(5), cut=True, model_asked="claude-haiku-5-5", model_resolved="claude-haiku-5-5"),
+    )
+    reported = {MODEL: model_usage(**says(5)), "claude-haiku-5-5": model_usage(**says(5))}
+    events = lines(init(), result(modelUsage=reported))
+    found = collect_attempt(GOOD.but(exchanges=lines(*sent), stdout=events).evidence())
+    assert kinds(found) == ["usage_disagrees", "model_remapped"]
+    assert detail(found, "usage_disagrees").startswith(f"{MODEL}: input_tokens reported 5, observed 10")
+
+
 def test_a_difference_that_nothing_accounts_for_stands_alone() -> None:
     """No reason is guessed."""
     found = collected(exchange(1, usage=counts(10)), exchange(2, cut=True, usage=counts(5)), **says(17))
@@ -100,6 +180,23 @@ def test_a_remapped_model_is_told_on_both_sides_of_the_gateway() -> None:
     found = collected(sent, **says(10))
     assert "claude-opus-5-5" in detail(found, "model_remapped")
     assert "claude-opus-5-5 -> claude-haiku-5-5: exchange 1" in detail(found, "model_substituted")
+
+
+def test_a_script_may_answer_as_another_policy() -> None:
+    """The one that plays every model is no substitute for it; another one plays a provider that substitutes."""
+    sent = exchange(1, model_resolved="another-policy (fixture)", usage=counts(10))
+    found = collected(sent, **says(10))
+    assert kinds(found) == ["model_substituted"]
+    assert detail(found, "model_substituted") == f"{MODEL} -> another-policy (fixture): exchange 1"
+    assert kinds(collected(exchange(1, model_resolved="scripted-policy (fixture)", usage=counts(10)), **says(10))) == []
+
+
+def test_a_client_that_names_what_answered_asked_nothing_else() -> None:
+    """Its report repeats the provider's word, which is a finding of its own."""
+    events = lines(init(), result(modelUsage={"claude-haiku-4-5": model_usage(**says(10))}))
+    sent = exchange(1, model_resolved="claude-haiku-4-5", usage=counts(10))
+    found = collect_attempt(GOOD.but(exchanges=lines(sent), stdout=events).evidence())
+    assert kinds(found) == ["model_substituted"]
 
 
 def test_a_release_date_is_no_other_model() -> None:

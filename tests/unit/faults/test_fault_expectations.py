@@ -21,26 +21,32 @@ from tests.fakes.orders import planned
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FAULTS = Path(__file__).resolve().parents[3] / "corpora" / "faults"
-EXPECTED = read_expected(FAULTS / "expected.toml")
+CORPORA = Path(__file__).resolve().parents[3] / "corpora"
+FOLDERS = pytest.mark.parametrize(
+    "folder", [CORPORA / "faults", CORPORA / "reconciliation"], ids=lambda path: path.name
+)
 
 
-def test_every_task_of_every_study_has_its_expectation() -> None:
+@FOLDERS
+def test_every_task_of_every_study_has_its_expectation(folder: Path) -> None:
     """In each arm of it; and nothing is expected of a task that isn't there."""
-    for study in EXPECTED.studies:
-        loaded = load_study(FAULTS / f"{study}.toml", make_files()).study
-        scenarios = EXPECTED.of_study(study)
+    expected = read_expected(folder / "expected.toml")
+    for study in expected.studies:
+        loaded = load_study(folder / f"{study}.toml", make_files()).study
+        scenarios = expected.of_study(study)
         assert scenarios.keys() == {task.id for task in loaded.tasks}, study
         arms = [arm.name for arm in loaded.arms]
         assert [(name, arm) for name in scenarios for arm in arms if scenarios[name].in_arm(arm) is None] == []
         assert {arm for scenario in scenarios.values() for arm in scenario.arms} <= set(arms)
 
 
-def test_no_scenario_expects_more_attempts_than_its_study_allows() -> None:
+@FOLDERS
+def test_no_scenario_expects_more_attempts_than_its_study_allows(folder: Path) -> None:
     """An expectation that can't come true isn't one."""
-    for study in EXPECTED.studies:
-        allowed = load_study(FAULTS / f"{study}.toml", make_files()).study.schedule.attempts
-        for scenario in EXPECTED.of_study(study).values():
+    expected = read_expected(folder / "expected.toml")
+    for study in expected.studies:
+        allowed = load_study(folder / f"{study}.toml", make_files()).study.schedule.attempts
+        for scenario in expected.of_study(study).values():
             kinds = [*scenario.arms.values(), *([scenario.expected] if scenario.expected else [])]
             assert all(len(kind.attempts) <= allowed for kind in kinds), scenario.task
 
@@ -91,6 +97,8 @@ def test_what_ends_as_expected_is_no_fault() -> None:
     )
     got = ended(Outcome.GATEWAY_FAILED, Outcome.COMPLETED, answer="2 answers", findings=[KILLED])
     assert faults(expected, got) == ()
+    some = expected.model_copy(update={"only": True, "perhaps": (FindingKind.CUT_STREAM,)})
+    assert faults(some, got) == ()
 
 
 @pytest.mark.parametrize(
@@ -102,12 +110,17 @@ def test_what_ends_as_expected_is_no_fault() -> None:
         ({"answer": "nothing"}, "the answer is ''"),
         ({"findings": (FindingKind.USAGE_MISSING,)}, "without usage_missing"),
         ({"kills": True}, "nothing had to be killed"),
+        ({"only": True}, "with cut_stream, cut_stream_counted"),
+        ({"only": True, "findings": (FindingKind.CUT_STREAM,)}, "with cut_stream_counted"),
+        ({"only": True, "perhaps": (FindingKind.CUT_STREAM,)}, "with cut_stream_counted"),
     ],
 )
 def test_whatever_differs_is_a_fault(expected: dict[str, Any], fault: str) -> None:
     """And is told in one line."""
     whole = Expectation.model_validate({"attempts": (Outcome.TIMEOUT,), **expected})
-    assert faults(whole, ended(Outcome.TIMEOUT, reason="the deadline passed")) == (fault,)
+    kinds = (FindingKind.CUT_STREAM, FindingKind.CUT_STREAM_COUNTED)
+    found = [Finding(kind=kind.value, detail="") for kind in kinds]
+    assert faults(whole, ended(Outcome.TIMEOUT, reason="the deadline passed", findings=found)) == (fault,)
 
 
 def test_nothing_is_passed_over() -> None:

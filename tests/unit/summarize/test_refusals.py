@@ -56,6 +56,15 @@ def test_a_scripted_run_cannot_name_a_real_model() -> None:
         summarize(RUN.context, RUN.plan, (named, SECOND), RUN.scores)
 
 
+def test_a_script_may_play_another_policy() -> None:
+    """It says that it is a fixture, too; what isn't the price of the model that was asked is nobody's."""
+    usage = FIRST.observed[0].model_copy(update={"model": "another-policy (fixture)"})
+    named = with_usage(FIRST, usage)
+    scores = [score for score in RUN.scores if score.trial != FIRST.trial]
+    summary = summarize(RUN.context, RUN.plan, (named, SECOND), scores)
+    assert [item.model for item in summary.models if item.model.startswith("another")] == ["another-policy (fixture)"]
+
+
 def test_lost_exchanges_leave_no_complete_total_and_no_claim() -> None:
     """Usage of an unknown model that is wholly unavailable names nobody: the block leaves the totals, with the reason."""
     lost = Unavailable("lost from exchanges.jsonl: 1 exchange")
