@@ -25,6 +25,9 @@ LONGEST_ID_BYTES: Final = 200
 _SUFFIX: Final = ".txt"
 # RFC 3986 section 2.3: what needs no encoding anywhere.
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# All that str.split() takes for white space, and what a terminal acts on.
+_BREAK: Final = re.compile(r"[\s\x00-\x1f\x7f]")
+_ENCODED: Final = re.compile(r"[%\s\x00-\x1f\x7f]")
 _ESCAPE: Final = re.compile("%([0-9A-F]{2})")
 
 
@@ -97,7 +100,7 @@ class SourceIds:
 
 def is_one_word(text: str) -> bool:
     """Whether `text` can stand in a column: it has no white space and no control character."""
-    return not any(char.isspace() or ord(char) < 0x20 or ord(char) == 0x7F for char in text)
+    return not _BREAK.search(text)
 
 
 def source_id_problems(paths: Iterable[str], collections: Sequence[str], document: str) -> tuple[Problem, ...]:
@@ -116,11 +119,7 @@ def source_id_problems(paths: Iterable[str], collections: Sequence[str], documen
 
 
 def _one_word(text: str) -> str:
-    return "".join(_escaped(char) if char == "%" or not is_one_word(char) else char for char in text)
-
-
-def _escaped(char: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8"))
+    return _ENCODED.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8")), text)
 
 
 def _decoded(text: str) -> str | None:

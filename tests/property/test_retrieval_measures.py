@@ -36,7 +36,7 @@ def _folded(drawn: list[tuple[int, int]]) -> tuple[str, ...]:
     ids, scores = tuple(number for number, _ in ordered), tuple(score for _, score in ordered)
     ranking = Ranking(trial="t", task="h", query="q", passages=ids, scores_e6=scores, unmapped=0, error="")
     assert ranking.is_in_order
-    return fold(ranking, CORPUS)
+    return fold(ranking, CORPUS).sources
 
 
 @given(sets)

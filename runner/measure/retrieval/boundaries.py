@@ -23,7 +23,10 @@ def violations(query: Query, ranking: Ranking, passages: Passages) -> dict[Viola
     source alone is held to what all of its passages break: more can't be told.
     """
     found: dict[Violation, int] = {}
-    ours = (broken(query, passages.by_id[number]) for number in ranking.passages if number in passages.bounded)
+    bounded = passages.bounded.intersection(ranking.passages)
+    ours = (
+        (broken(query, passages.by_id[number]) for number in ranking.passages if number in bounded) if bounded else ()
+    )
     for kinds in (*ours, *(_broken(query, result, passages) for result in ranking.found)):
         for kind in kinds:
             found[kind] = found.get(kind, 0) + 1

@@ -54,16 +54,29 @@ class Passages:
         return source if source in self.sources.ids else self.sources.paths.get(source)
 
 
-def fold(ranking: Ranking, passages: Passages) -> tuple[str, ...]:
-    """The sources of `ranking`, best first, each once, as TREC files name them.
+@dataclass(frozen=True)
+class Folded:
+    """What a ranking found."""
+
+    sources: tuple[str, ...]
+    """Best first, each once, as TREC files name them."""
+    unmapped: int
+    """Results that lead to no source of the corpus: each stands among `sources` under a name of its own."""
+
+
+def fold(ranking: Ranking, passages: Passages) -> Folded:
+    """The sources that `ranking` found.
 
     With passages 1 and 2 of `a.md`, 3 of `b.md` and 4 of `c.md`, the passages 3, 1, 4, 2 fold to `b.md`, `a.md`,
     `c.md`: the second passage of `a.md` changes nothing. Were 1 no passage of the corpus, they would fold to `b.md`,
     `%unmapped-2`, `c.md`, `a.md`.
     """
     named = [*map(passages.names.get, ranking.passages), *(_name(result, passages) for result in ranking.found)]
-    known = [f"{UNMAPPED_PREFIX}{rank}" if name is None else name for rank, name in enumerate(named, 1)]
-    return tuple(dict.fromkeys(known))
+    unmapped = named.count(None)
+    if unmapped:
+        named = [f"{UNMAPPED_PREFIX}{rank}" if name is None else name for rank, name in enumerate(named, 1)]
+    sources = tuple(dict.fromkeys(named))
+    return Folded(sources, unmapped)  # type: ignore[arg-type]  # no name is None any more
 
 
 def _is_bounded(passage: Passage) -> bool:

@@ -19,8 +19,8 @@ from runner.core.retrieval.scores import SCALE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-AT_ONCE: Final = 128
-"""Queries that are measured together: at 1,000 sources each they take some 20 MB."""
+AT_ONCE: Final = 64
+"""Queries that are measured together: at 1,000 sources each they take some 5 MB."""
 
 
 def measure_names(ks: Sequence[int]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from runner.core.quantities import Measured, Unavailable
 from runner.core.retrieval.scores import SCALE, MeanMeasure, RetrievalScore, RetrievalTotals
 from runner.core.rounding import rounded_quotient
-from runner.core.sources import UNMAPPED_PREFIX
 from runner.measure.retrieval.boundaries import violations
 from runner.measure.retrieval.folding import fold
 from runner.measure.retrieval.measuring import AT_ONCE, measured
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from runner.core.retrieval.queries import Query, ResolvedQuerySet
     from runner.core.retrieval.rankings import Ranking
     from runner.core.retrieval.scores import Violation
-    from runner.measure.retrieval.folding import Passages
+    from runner.measure.retrieval.folding import Folded, Passages
 
 NOT_FOUND: Final = Unavailable("no relevant source was returned")
 NO_ANSWER: Final = Unavailable("nothing in the corpus answers the query")
@@ -32,10 +31,11 @@ def scored(rankings: Iterable[Ranking], queries: ResolvedQuerySet, passages: Pas
     grades = queries.grades()
     waiting = iter(rankings)
     while some := list(islice(waiting, AT_ONCE)):
-        folded = [(ranking.query, fold(ranking, passages)) for ranking in some]
-        for ranking, (_, sources), values in zip(some, folded, measured(folded, grades, queries.ks), strict=True):
+        folded = [fold(ranking, passages) for ranking in some]
+        asked = ((ranking.query, found.sources) for ranking, found in zip(some, folded, strict=True))
+        for ranking, found, values in zip(some, folded, measured(asked, grades, queries.ks), strict=True):
             query = known[ranking.query]
-            yield _score(ranking, query, sources, values, violations(query, ranking, passages))
+            yield _score(ranking, query, found, values, violations(query, ranking, passages))
 
 
 def totals(scores: Iterable[RetrievalScore], measures: Sequence[str]) -> RetrievalTotals:
@@ -62,9 +62,8 @@ def totals(scores: Iterable[RetrievalScore], measures: Sequence[str]) -> Retriev
 
 
 def _score(
-    ranking: Ranking, query: Query, sources: Sequence[str], values: dict[str, int], broken: dict[Violation, int]
+    ranking: Ranking, query: Query, folded: Folded, values: dict[str, int], broken: dict[Violation, int]
 ) -> RetrievalScore:
-    unknown = sum(source.startswith(UNMAPPED_PREFIX) for source in sources)
     return RetrievalScore(
         trial=ranking.trial,
         task=ranking.task,
@@ -74,8 +73,8 @@ def _score(
         measures_e9=values,
         first_relevant_rank=_first_relevant(values),
         results=ranking.results,
-        sources=len(sources) - unknown,
-        unmapped=unknown,
+        sources=len(folded.sources) - folded.unmapped,
+        unmapped=folded.unmapped,
         violations=broken,
         abstained=not ranking.results and not ranking.error,
         failed=bool(ranking.error),

@@ -7,7 +7,7 @@ import pytest
 from runner.core.passages import Passage
 from runner.core.retrieval.rankings import Ranking, SourceResult, SpanResult, UnmappedResult
 from runner.core.sources import SourceIds
-from runner.measure.retrieval.folding import Passages, fold, overlap
+from runner.measure.retrieval.folding import Folded, Passages, fold, overlap
 
 
 def _passages() -> Passages:
@@ -39,13 +39,13 @@ def _ours(*ids: int) -> Ranking:
 )
 def test_duplicate_passages_count_once(ids: tuple[int, ...], expected: tuple[str, ...]) -> None:
     """The worked example: a source stands where its best passage stood, and later passages of it change nothing."""
-    assert fold(_ours(*ids), _passages()) == expected
+    assert fold(_ours(*ids), _passages()) == Folded(expected, 0)
 
 
 def test_unknown_passages_keep_their_ranks() -> None:
     """A passage that isn't of the corpus is a source of its own: what follows it doesn't move up, nor does it fold."""
     found = fold(_ours(3, 99, 1, 99, 2), _passages())
-    assert found == ("b.md", "%unmapped-2", "a.md", "%unmapped-4")
+    assert found == Folded(("b.md", "%unmapped-2", "a.md", "%unmapped-4"), 2)
 
 
 def test_results_of_servers() -> None:
@@ -60,7 +60,7 @@ def test_results_of_servers() -> None:
         SpanResult(source="a.md", start=0, end=3),
     )
     found = fold(Ranking(trial="t", task="h", query="q", found=results, unmapped=1, error=""), _passages())
-    assert found == ("c%20d.md", "%unmapped-2", "a.md", "MED-7", "%unmapped-6")
+    assert found == Folded(("c%20d.md", "%unmapped-2", "a.md", "MED-7", "%unmapped-6"), 2)
 
 
 @pytest.mark.parametrize(
