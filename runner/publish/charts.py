@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _MARGIN: Final = 30
 _WIDEST_RATIO_PPM: Final = 4 * PPM
 _MOST_TICKS: Final = 6
+_MOST_SIGNS: Final = 32
+"""So many characters of a label have room side by side in the narrowest chart, 14rem, at 11 pixels a line."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,9 @@ def _nice_step(largest: int) -> int:
 
 def _ticked(low: int, high: int, step: int, show: _Show) -> Axis:
     axis = Axis(low, high)
-    values = range(low, high + 1, step)
-    ticks = (Tick(axis.at(value), show(value)) for value in values)
+    ticks = [Tick(axis.at(value), show(value)) for value in range(low, high + 1, step)]
+    while (len(ticks) - 1) * (max(len(tick.label) for tick in ticks) + 1) > _MOST_SIGNS:
+        ticks = ticks[::2]
     return Axis(low, high, tuple(ticks))
 
 
