@@ -17,7 +17,7 @@ from runner.core.events import ClientReady, Corrupt, ServerState, count, json_ob
 from runner.core.findings import FindingKind
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.records import ToolCalls
-from runner.core.retrieval.rankings import NO_SCORE, PassageResult, SourceResult, SpanResult, UnmappedResult
+from runner.core.retrieval.rankings import NO_SCORE, SourceResult, SpanResult, UnmappedResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _DOCUMENT: Final = "stdout.jsonl"
 _NO_MODEL: Final = Unavailable("a retrieval trial has no model")
 _FAILED: Final = Unavailable("the query failed")
 _UNSAID: Final = Unavailable("the server doesn't say")
-_MOST_SCORE_E6: Final = 2**53
+_MOST_SCORE_E6: Final = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,12 @@ class Answered:
     """What one query brought, and how long that took."""
 
     query: str
-    results: tuple[Result, ...]
+    passages: tuple[int, ...]
+    """What a system of ours found: the highest score first, then the lowest id, each once."""
+    scores_e6: tuple[int, ...]
+    """Of each of `passages`."""
+    found: tuple[Result, ...]
+    """What a foreign system found, in its own order."""
     unmapped: int
     """Results that the mapping could make nothing of; they keep their ranks."""
     error: str
@@ -126,7 +131,11 @@ def start_of(stdout: bytes) -> Start | None:
 
 
 def retrieval_report(stdout: bytes, stderr: bytes) -> ClientReport:
-    """What the program's output says of its attempt; it ended well when every query has a line and so has the end."""
+    """What the program's output says of its attempt.
+
+    Whole output, every query's line and the end, leaves the verdict to the exit code: no model was asked, and nobody else
+    has seen what the program did.
+    """
     stream = _read(stdout)
     fault = _fault(stream)
     failed = sum(1 for answer in stream.answers.values() if answer.error)
@@ -134,7 +143,7 @@ def retrieval_report(stdout: bytes, stderr: bytes) -> ClientReport:
     ending, reason = _ending(stream, fault, stderr)
     return ClientReport(
         starts=() if stream.start is None else (stream.start.ready,),
-        answer=answered if ending is Ending.OK else "",
+        answer="" if fault else answered,
         ending=ending,
         reason=short(reason),
         reported=(),
@@ -150,11 +159,11 @@ def retrieval_report(stdout: bytes, stderr: bytes) -> ClientReport:
 
 
 def _ending(stream: _Stream, fault: str, stderr: bytes) -> tuple[Ending, str]:
+    words = last_words(stderr)
     if not fault:
-        return Ending.OK, ""
+        return Ending.BY_EXIT_CODE, words
     if stream.ended:
         return Ending.CONTRADICTORY, fault
-    words = last_words(stderr)
     return (Ending.CLIENT_ERROR, words) if words else (Ending.UNSAID, fault)
 
 
@@ -220,48 +229,45 @@ def _start(item: Mapping[str, Json]) -> Start:
 
 
 def _answered(item: Mapping[str, Json], start: Start) -> Answered:
-    error = text_at(item, "error")
-    is_own = start.system != "mcp"
-    results = tuple((_own if is_own else _foreign)(value) for value in objects_at(item, "results"))
+    error, is_own = text_at(item, "error"), start.system != "mcp"
+    results = tuple(objects_at(item, "results"))
     if error and results:
         raise ShapeError("a failed query with results")
     if len(results) > start.depth:
         raise ShapeError(f"{len(results)} results of at most {start.depth}")
-    if is_own:
-        _check_order(results)
+    passages = tuple(_whole(result, "id") for result in results) if is_own else ()
+    scores = tuple(_signed(result, "score_e6") for result in results) if is_own else ()
+    _check_order(passages, scores)
+    found = () if is_own else tuple(map(_foreign, results))
     nothing = _FAILED if error else _UNSAID
     parts = {name: _time(item, name, nothing) for name in ("embed_us", "search_us", "decode_us")}
     return Answered(
         query=text_at(item, "query"),
-        results=results,
-        unmapped=sum(1 for result in results if isinstance(result, UnmappedResult)),
+        passages=passages,
+        scores_e6=scores,
+        found=found,
+        unmapped=sum(1 for result in found if isinstance(result, UnmappedResult)),
         error=short(error),
         total_us=_time(item, "total_us", nothing),
         **parts,
     )
 
 
-def _own(item: Mapping[str, Json]) -> Result:
-    return PassageResult(id=_whole(item, "id"), score_e6=_signed(item, "score_e6"))
-
-
-def _check_order(results: Sequence[Result]) -> None:
-    """Returns when the results stand as the tie rule says: the highest score first, then the lowest id."""
-    keys = [(-result.score_e6, result.id) for result in results if isinstance(result, PassageResult)]
+def _check_order(passages: Sequence[int], scores: Sequence[int]) -> None:
+    """Returns when the passages stand as the tie rule says: the highest score first, then the lowest id."""
+    keys = [(-score, identity) for score, identity in zip(scores, passages, strict=True)]
     if any(first >= second for first, second in pairwise(keys)):
         raise ShapeError("results out of order")
-    if len({identity for _, identity in keys}) < len(keys):
+    if len(set(passages)) < len(passages):
         raise ShapeError("a passage that was found twice")
 
 
 def _foreign(item: Mapping[str, Json]) -> Result:
     score = NO_SCORE if item.get("score_e6") is None else Measured(_signed(item, "score_e6"))
-    identity = None if item.get("id") is None else _whole(item, "id")
     source = optional_text(item, "source")
     if not source:
-        if identity is not None and isinstance(score, Measured):
-            return PassageResult(id=identity, score_e6=score.value)
-        return UnmappedResult(said="" if identity is None else str(identity), score_e6=score)
+        said = "" if item.get("id") is None else str(_whole(item, "id"))
+        return UnmappedResult(said=said, score_e6=score)
     if item.get("start") is None or item.get("end") is None:
         return SourceResult(source=source, score_e6=score)
     start, end = _whole(item, "start"), _whole(item, "end")

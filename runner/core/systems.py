@@ -108,9 +108,9 @@ def _check_mapping(pattern: re.Pattern[str]) -> None:
     groups = set(pattern.groupindex)
     if unknown := sorted(groups - set(RESULT_GROUPS)):
         raise ValueError(f"results has the group {unknown[0]!r}; there are {', '.join(RESULT_GROUPS)}")
-    if "source" not in groups and not {"id", "score"} <= groups:
-        raise ValueError("results needs the group source, or the groups id and score: nothing else names a passage")
-    if len({"start", "end"} & groups) == 1 or ("start" in groups and "source" not in groups):
-        raise ValueError("results has the groups start and end together and with source, or neither")
+    if "source" not in groups:
+        raise ValueError("results needs the group source, as in (?P<source>\\S+)")
+    if len({"start", "end"} & groups) == 1:
+        raise ValueError("results has the groups start and end together, or neither")
     if pattern.search("") is not None:
         raise ValueError("results matches the empty text: it would find results where there are none")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ANSWER_CHARACTERS = 4_000_000
 SECONDS = 2.0
 SOURCE_CHARACTERS = 4096
-_LARGEST_ID = 2**64 - 1
-_LARGEST_NUMBER = 2**53
+# The largest whole number that every reader of JSON reads exactly (RFC 8785, 3.2.2.3).
+_LARGEST_NUMBER = 2**53 - 1
 
 
 def results_of(
@@ -25,7 +25,7 @@ def results_of(
 ) -> tuple[list[dict[str, object]], int]:
     """The first `depth` results of an answer in its order, and how many of them can't be mapped.
 
-    One that names neither a passage nor a source is an empty object, which keeps its rank.
+    One that names no source can't be; it keeps its rank.
 
     Raises:
         QueryError: the answer is too long, takes too long, or holds no result where it should.
@@ -36,21 +36,19 @@ def results_of(
         found = [_result(match) for match, _ in zip(pattern.finditer(text), range(depth), strict=False)]
         if not found and empty is not None and empty.search(text) is None:
             raise QueryError("the answer holds no result, and doesn't say that there is none")
-    return found, sum(not result for result in found)
+    return found, sum("source" not in result for result in found)
 
 
 def _result(match: re.Match[str]) -> dict[str, object]:
     groups = match.groupdict()
     found: dict[str, object] = {}
-    identity, source = _number(groups.get("id"), _LARGEST_ID), (groups.get("source") or "").strip()
+    identity, source = _number(groups.get("id")), (groups.get("source") or "").strip()
     if identity is not None:
         found["id"] = identity
     if source and len(source) <= SOURCE_CHARACTERS:
         found["source"] = source
-    if not found:
-        return {}
     for name in ("start", "end"):
-        place = _number(groups.get(name), _LARGEST_NUMBER)
+        place = _number(groups.get(name))
         if place is not None:
             found[name] = place
     score = _score_e6(groups.get("score"))
@@ -59,11 +57,11 @@ def _result(match: re.Match[str]) -> dict[str, object]:
     return found
 
 
-def _number(text: str | None, largest: int) -> int | None:
-    if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(largest)):
+def _number(text: str | None) -> int | None:
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(_LARGEST_NUMBER)):
         return None
     number = int(text)
-    return number if number <= largest else None
+    return number if number <= _LARGEST_NUMBER else None
 
 
 def _score_e6(text: str | None) -> int | None:

@@ -35,6 +35,7 @@ from runner.core.study import (
     McpServer,
     MessagesClient,
     ReplayModel,
+    RetrievalClient,
     Schedule,
     ScriptedModel,
     SourceLabel,
@@ -42,6 +43,7 @@ from runner.core.study import (
     Task,
     TaskFile,
 )
+from runner.core.systems import Bm25System, DenseSystem, HybridSystem, McpSystem
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,6 +60,11 @@ DOCUMENTED = set(re.findall(r"`(?:(?:[a-z_]+(?:\[\])?)?\.)?([a-z0-9_]+)`", REFER
         ClaudeCodeClient,
         CodexClient,
         MessagesClient,
+        RetrievalClient,
+        DenseSystem,
+        Bm25System,
+        HybridSystem,
+        McpSystem,
         CommandClient,
         ScriptedModel,
         LiveModel,
