@@ -20,6 +20,7 @@ from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.provider_key import provider_key
 from runner.adapters.signals import SignalInterrupts
+from runner.adapters.slots import HostSlots
 from runner.adapters.vector_cache import VectorCache
 from runner.adapters.wheels import PipWheels
 from runner.core.errors import EnvironmentNotReady
@@ -58,6 +59,7 @@ def make_world(progress: Progress) -> World:
         entropy=SystemEntropy(),
         vectors=VectorCache(places.cache / "vectors.sqlite"),
         repositories=GitRepositories(),
+        slots=HostSlots(places.cache / "slots"),
         build=build,
         progress=progress,
         interrupts=SignalInterrupts(),

@@ -23,7 +23,7 @@ from runner.images.spec import image_names
 from runner.pipeline import imaging
 from runner.pipeline.preflight import ready_engine
 from runner.plan.corpora import CorpusReader
-from runner.plan.index import Indexer
+from runner.plan.index import Images, Indexer
 from runner.plan.load import read_study
 from runner.ports.engine import ContainerSpec, Tmpfs
 
@@ -116,16 +116,22 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
     study = planned.study
     images = {image.name: image for image in imaging.build(world, _image_names(study))}
     imaging.load(world, engine, tuple(images.values()))
+    retrieval = images.get("retrieval")
     indexer = Indexer(
         engine=engine,
         files=world.files,
         vectors=world.vectors,
+        slots=world.slots,
         progress=world.progress,
         cache=world.places.cache,
-        trial=images["trial"].config_digest,
-        sidecar=images["qdrant"].config_digest,
+        images=Images(
+            trial=images["trial"].config_digest,
+            sidecar=images["qdrant"].config_digest,
+            retrieval=None if retrieval is None else retrieval.config_digest,
+        ),
         labels=labels,
         prefix=f"pairbench-{run}",
+        embedders=study.schedule.embedders,
     )
     indexes = {name: indexer.index(corpus) for name, corpus in sorted(planned.corpora.items())}
     client_version = _client_version(engine, study, _image_of(study, images), labels, run)

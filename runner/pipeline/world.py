@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runner.ports.interrupts import Interrupts
     from runner.ports.progress import Progress
     from runner.ports.repositories import Repositories
+    from runner.ports.slots import Slots
     from runner.ports.vectors import Vectors
 
 
@@ -53,6 +54,7 @@ class World:
     entropy: Entropy
     vectors: Vectors
     repositories: Repositories
+    slots: Slots
     build: Build
     """How images are built."""
     progress: Progress

@@ -1,31 +1,21 @@
 """The ready-made index of a corpus: its passages embedded once, in the trial image, and built in the sidecar's.
 
-Both images do the work, not this host's libraries: what trials search is made by what trials run, without a network.
+Images do the work, not this host's libraries: what trials search is made by what trials run, without a network.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from runner.core.canonical import (
-    Digest,
-    canonical_lines,
-    digest_of,
-    parse_digest,
-    parse_json,
-    parse_lines,
-    sha256_digest,
-)
+from runner.core.canonical import Digest, canonical_line, digest_of, parse_digest, parse_json, sha256_digest
 from runner.core.documents import validated
-from runner.core.errors import EngineError, EvidenceError
+from runner.core.errors import EvidenceError
 from runner.core.lock import IndexPin
-from runner.core.owner import ROLE
-from runner.core.passages import passages_jsonl
-from runner.core.tars import TreeFile, tar_of
-from runner.ports.engine import ContainerSpec, Mount, Tmpfs
+from runner.core.passages import passages_digest
+from runner.plan.batch import Batches, Job
+from runner.plan.embedding import DIMENSION, GROUP, Embedder, grouped, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,28 +24,26 @@ if TYPE_CHECKING:
     from runner.core.canonical import Json
     from runner.core.passages import Passage
     from runner.plan.corpora import Corpus
+    from runner.plan.embedding import Weights
     from runner.ports.engine import Engine
     from runner.ports.files import Files
     from runner.ports.progress import Progress
+    from runner.ports.slots import Slots
     from runner.ports.vectors import Vectors
 
-DIMENSION: Final = 384
-_VECTOR_BYTES: Final = 4 * DIMENSION
 COLLECTION: Final = "memory"
+SPARSE: Final = "bm25"
+"""The name of the sparse vectors."""
 _MIB: Final = 1 << 20
-_MEMORY_BYTES: Final = 2048 * _MIB
-_OUTPUT_BYTES: Final = 1024 * _MIB
-# 10,000 passages of full length take about five minutes on two cores; an hour means that something hangs.
-_PATIENCE_MS: Final = 3_600_000
-_EMBED = ("python3", "/opt/pairbench/memory/embed.py")
-_BUILD = (
+_THREADS: Final = 2
+_BUILD: Final = (
     "python3",
     "/opt/pairbench/sidecar/main.py",
     "build",
     "--points",
-    "/batch/points.jsonl",
+    "/in/points",
     "--out",
-    "/batch/index.tar",
+    "/out/index.tar",
 )
 
 
@@ -68,119 +56,141 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Images:
+    """The images that make an index, by config digest; without `retrieval` it has no sparse vectors."""
+
+    trial: Digest
+    sidecar: Digest
+    retrieval: Digest | None = None
+
+
+@dataclass(frozen=True)
 class Indexer:
-    """Makes indexes with the images `trial` and `sidecar`, named by config digest; `cache` keeps what was made."""
+    """Makes indexes; `cache` keeps what was made. At most `embedders` of a host's containers embed at once."""
 
     engine: Engine
     files: Files
     vectors: Vectors
+    slots: Slots
     progress: Progress
     cache: Path
-    trial: Digest
-    sidecar: Digest
+    images: Images
     labels: Mapping[str, str]
     prefix: str
+    embedders: int = 2
 
     def index(self, corpus: Corpus) -> Index:
         """The index of `corpus`; an older one of the same passages and images is taken as it is.
 
         Raises:
-            EngineError: a container failed.
+            EngineError: a container failed; vectors that were made before are kept.
             EvidenceError: what a container gave back isn't what it was asked for.
         """
-        key = digest_of([sha256_digest(passages_jsonl(corpus.passages)), self.trial, self.sidecar])
+        images = self.images
+        made_of = [passages_digest(corpus.passages), images.trial, images.sidecar]
+        key = digest_of(made_of if images.retrieval is None else [*made_of, images.retrieval])
         place = self.cache / "indexes" / key.partition(":")[2]
         kept = _kept(self.files.read(place / "index.tar"), self.files.read(place / "pin.json"))
         if kept is not None:
             return kept
-        index = self._build(corpus, self._embed(corpus))
+        index = self._made(corpus)
         self.files.write(place / "index.tar", index.archive)
         self.files.write(place / "pin.json", index.pin.model_dump_json().encode("utf-8"))
         return index
 
-    def _embed(self, corpus: Corpus) -> list[bytes]:
-        said = self._run("embed", str(self.trial), (*_EMBED, "identity"), {})["stdout"]
-        identity = parse_json(said, "identity of the embedder")
-        texts = [embedded_text(passage) for passage in corpus.passages]
-        keys = [digest_of([identity, text]) for text in texts]
-        # A store that can be deleted at any time can be damaged at any time too.
-        known = {key: vector for key, vector in self.vectors.get(set(keys)).items() if len(vector) == _VECTOR_BYTES}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            self.progress.step(f"embedding {len(missing)} of {len(texts)} passages of {corpus.name}")
-            fresh = self._embedded(list(missing.values()))
-            found = dict(zip(missing, fresh, strict=True))
-            self.vectors.put(found)
-            known |= found
-        return [known[key] for key in keys]
-
-    def _embedded(self, texts: Sequence[str]) -> list[bytes]:
-        command = (*_EMBED, "run", "--texts", "/batch/texts.jsonl", "--vectors", "/batch/vectors.jsonl")
-        made = self._run(
-            "embed", str(self.trial), command, {"texts.jsonl": canonical_lines({"text": text} for text in texts)}
+    def _made(self, corpus: Corpus) -> Index:
+        batches = Batches(self.engine, self.labels, self.prefix)
+        embedder = Embedder(
+            batches, self.vectors, self.slots, self.progress, self.images.trial, _THREADS, self.embedders
         )
-        vectors = [_vector(line) for line in parse_lines(made.get("vectors.jsonl", b""), "vectors.jsonl")]
-        if len(vectors) != len(texts):
-            raise EvidenceError(f"{len(vectors)} vectors came back for {len(texts)} texts", document="vectors.jsonl")
-        return vectors
-
-    def _build(self, corpus: Corpus, vectors: Sequence[bytes]) -> Index:
+        keys = embedder.embed(corpus.name, corpus.passages)
+        sparse = None
+        if self.images.retrieval is not None:
+            self.progress.step(f"weighing the words of {corpus.name}")
+            sparse = weigh(batches, self.images.retrieval, corpus.passages)
         self.progress.step(f"building the index of {corpus.name}")
-        points = canonical_lines(_points(corpus.passages, vectors))
-        made = self._run("build", str(self.sidecar), _BUILD, {"points.jsonl": points})
-        archive = made.get("index.tar")
-        if archive is None:
-            raise EvidenceError("the sidecar's build left no index.tar", document=corpus.name)
-        report = parse_json(made["stdout"].strip().split(b"\n")[-1], "report of the sidecar's build")
-        if not isinstance(report, dict) or report.get("points") != len(vectors):
-            raise EvidenceError(f"the index does not hold {len(vectors)} points", document=corpus.name)
-        logical = parse_digest(str(report.get("logical_digest")))
-        return Index(
-            archive, IndexPin(logical_sha256=logical, archive_sha256=sha256_digest(archive), points=len(vectors))
+        points = _points(corpus.passages, embedder, keys, sparse)
+        return built(batches, self.images.sidecar, points, corpus.name)
+
+
+def built(batches: Batches, image: Digest, points: Iterator[bytes], name: str) -> Index:
+    """The index of `points`, the pieces of a points file, made by the image `image` for the corpus `name`.
+
+    One piece is in memory at a time; the first holds the header.
+
+    Raises:
+        EngineError: the container failed.
+        EvidenceError: what it gave back isn't what it was asked for.
+    """
+    counted = _Counted(points)
+    job = Job("build", str(image), _BUILD, memory_bytes=950 * _MIB, cpus=2)
+    made = batches.run(job, ({f"points/{number:06}": piece} for number, piece in enumerate(counted)))
+    archive = made.files.get("index.tar")
+    if archive is None:
+        raise EvidenceError("the sidecar's build left no index.tar", document=name)
+    report = parse_json(made.stdout.strip().split(b"\n")[-1], "report of the sidecar's build")
+    if not isinstance(report, dict) or report.get("points") != counted.points:
+        raise EvidenceError(f"the index does not hold {counted.points} points", document=name)
+    logical = parse_digest(str(report.get("logical_digest")))
+    pin = IndexPin(logical_sha256=logical, archive_sha256=sha256_digest(archive), points=counted.points)
+    return Index(archive, pin)
+
+
+class _Counted:
+    """Pieces of a points file, and how many points they had."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.points = -1
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.points += piece.count(b"\n")
+            yield piece
+
+
+def header(*, sparse: bool) -> bytes:
+    """The first line of a points file."""
+    value: dict[str, Json] = {
+        "format": "pairbench/points",
+        "version": 1,
+        "collection": COLLECTION,
+        "dimension": DIMENSION,
+        "distance": "Cosine",
+    }
+    if sparse:
+        value["sparse"] = {SPARSE: {"modifier": "idf"}}
+    return canonical_line(value)
+
+
+def point_line(passage: Passage, vector: bytes, weights: Weights | None) -> bytes:
+    """The line of a points file for `passage`; canonical but for the floats of its weights."""
+    payload = passage.value()
+    text = base64.b64encode(vector).decode("ascii")
+    line = canonical_line({"id": payload.pop("id"), "vector": text, "payload": payload})
+    if weights is None:
+        return line
+    # A float32 is written with the digits of its double, which lead back to the same float32.
+    indices, values = ",".join(map(str, weights.indices)), ",".join(map(repr, weights.values))
+    return b'%b,"sparse":{"%b":{"indices":[%b],"values":[%b]}}}\n' % (
+        line[:-2],
+        SPARSE.encode(),
+        indices.encode(),
+        values.encode(),
+    )
+
+
+def _points(
+    passages: Sequence[Passage], embedder: Embedder, keys: Sequence[Digest], sparse: Sequence[Weights] | None
+) -> Iterator[bytes]:
+    """The pieces of a points file, which need not be in memory together."""
+    yield header(sparse=sparse is not None)
+    for places in grouped(range(len(passages)), GROUP):
+        vectors = embedder.stored([keys[place] for place in places])
+        yield b"".join(
+            point_line(passages[place], vector, None if sparse is None else sparse[place])
+            for place, vector in zip(places, vectors, strict=True)
         )
-
-    def _run(self, role: str, image: str, command: tuple[str, ...], files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The files that `command` left in `/batch`, and its standard output as `stdout`."""
-        volume = f"{self.prefix}-{role}"
-        self.engine.create_volume(volume, {**self.labels, ROLE: role})
-        spec = ContainerSpec(
-            name=volume,
-            image=image,
-            labels={**self.labels, ROLE: role},
-            user="0:0",
-            entrypoint=command,
-            memory_bytes=_MEMORY_BYTES,
-            pids=256,
-            cpus=2,
-            mounts=(Mount(volume, "/batch", read_only=False),),
-            tmpfs=(Tmpfs("/tmp", 64 * _MIB, 0, 0, "1777"), Tmpfs("/qdrant/storage", 512 * _MIB, 0, 0, "0700")),  # noqa: S108
-        )
-        container = ""
-        try:
-            container = self.engine.create(spec)
-            if files:
-                self.engine.put_tar(container, "/batch", tar_of({name: TreeFile(data) for name, data in files.items()}))
-            self.engine.start(container)
-            code = self.engine.wait(container, _PATIENCE_MS)
-            stdout = self.engine.output(container, _OUTPUT_BYTES)
-            if code != 0:
-                end = stdout.decode("utf-8", "replace")[-2000:].strip()
-                raise EngineError(f"{' '.join(command)} ended with {code}: {end}", document=f"image {image}")
-            found = {
-                entry.name.partition("/")[2]: entry.data
-                for entry in self.engine.read_tree(container, "/batch", _OUTPUT_BYTES)
-                if entry.data is not None
-            }
-        finally:
-            if container:
-                self.engine.remove(container)
-            self.engine.remove_volume(volume)
-        return {**found, "stdout": stdout}
-
-
-def embedded_text(passage: Passage) -> str:
-    """The text whose vector stands for `passage`."""
-    return f"{passage.title}\n{passage.text}"
 
 
 def _kept(archive: bytes | None, pin: bytes | None) -> Index | None:
@@ -192,27 +202,3 @@ def _kept(archive: bytes | None, pin: bytes | None) -> Index | None:
     except EvidenceError:
         return None
     return Index(archive, found) if found.archive_sha256 == sha256_digest(archive) else None
-
-
-def _vector(line: Json) -> bytes:
-    text = line.get("vector") if isinstance(line, dict) else None
-    try:
-        data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
-    except ValueError as error:
-        raise EvidenceError(f"a vector is not base64: {error}", document="vectors.jsonl") from error
-    if len(data) != _VECTOR_BYTES:
-        raise EvidenceError(f"a vector has {len(data)} bytes, not {_VECTOR_BYTES}", document="vectors.jsonl")
-    return data
-
-
-def _points(passages: Sequence[Passage], vectors: Sequence[bytes]) -> Iterator[Json]:
-    yield {
-        "format": "pairbench/points",
-        "version": 1,
-        "collection": COLLECTION,
-        "dimension": DIMENSION,
-        "distance": "Cosine",
-    }
-    for passage, vector in zip(passages, vectors, strict=True):
-        payload = json.loads(passages_jsonl([passage]))
-        yield {"id": payload.pop("id"), "vector": base64.b64encode(vector).decode("ascii"), "payload": payload}

@@ -26,6 +26,7 @@ from tests.fakes.files import MemoryFiles
 from tests.fakes.image_tools import FakeArchive, FakeCompiler, FakeIndex, deb
 from tests.fakes.pods import Pods
 from tests.fakes.repositories import MemoryRepositories
+from tests.fakes.slots import MemorySlots
 from tests.fakes.vectors import MemoryVectors
 
 if TYPE_CHECKING:
@@ -242,6 +243,7 @@ def surroundings(images: Path) -> Surroundings:
         entropy=FakeEntropy(),
         vectors=MemoryVectors(),
         repositories=MemoryRepositories(),
+        slots=MemorySlots(),
         build=build_in(images, wheels),
         progress=watcher,
         interrupts=interrupts,

@@ -41,13 +41,13 @@ def identity() -> dict[str, str | int]:
     }
 
 
-def run(texts: str, vectors: str) -> None:
-    """`vectors` holds a vector for each line of `texts`."""
+def run(texts: str, vectors: str, threads: int) -> None:
+    """`vectors` holds a vector for each line of `texts`; so many texts are embedded at once."""
     with open(texts, encoding="utf-8") as source:
         wanted = [json.loads(line)["text"] for line in source]
     # One thread a text: the model's own threads gain less on texts of this length, and change no bit either.
     model = embedding.MiniLM(MODEL_DIR, threads=1)
-    with open(vectors, "w", encoding="ascii") as sink, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with open(vectors, "w", encoding="ascii") as sink, ThreadPoolExecutor(threads) as pool:
         for number, line in enumerate(_lines(pool.map(model.embed, wanted)), 1):
             sink.write(line)
             if number % REPORT_EVERY == 0 or number == len(wanted):
@@ -73,11 +73,12 @@ def main() -> None:
     runner = commands.add_parser("run", help="embed the texts of a file")
     runner.add_argument("--texts", required=True)
     runner.add_argument("--vectors", required=True)
+    runner.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     if given.command == "identity":
         print(json.dumps(identity(), sort_keys=True))
     else:
-        run(given.texts, given.vectors)
+        run(given.texts, given.vectors, given.threads)
 
 
 if __name__ == "__main__":
