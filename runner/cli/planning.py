@@ -88,10 +88,10 @@ def render_forecast(forecast: Forecast, console: Console) -> None:
     )
     console.print(
         f"a trial: at most {formatting.counted(forecast.requests, 'model request')} and {time.trial_s} s; "
-        f"in all {trials * forecast.requests:,} and {formatting.duration(1000 * time.study_s)}, {at_once}"
+        f"in all {trials * forecast.requests:,} requests and {formatting.duration(1000 * time.study_s)}, {at_once}"
     )
     if forecast.attempts > 1:
-        console.print(f"a trial whose pod fails is tried again, {forecast.attempts} times in all, which adds to that")
+        console.print(f"a trial whose pod fails is tried again, up to {forecast.attempts} attempts, which adds to that")
     console.print(
         f"output: {_shown(forecast.output.tokens, '{:,} tokens a request; '.format, '')}{forecast.output.said}"
     )
