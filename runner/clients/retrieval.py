@@ -39,7 +39,6 @@ class Retrieval:
         unusable = [
             name
             for name, value in (
-                ("prompt", request.prompt.strip()),
                 ("model", request.model),
                 ("tools", request.tools),
                 ("instructions", request.instructions),

@@ -133,8 +133,8 @@ def start_of(stdout: bytes) -> Start | None:
 def retrieval_report(stdout: bytes, stderr: bytes) -> ClientReport:
     """What the program's output says of its attempt.
 
-    Whole output, every query's line and the end, leaves the verdict to the exit code: no model was asked, and nobody else
-    has seen what the program did.
+    Whole output, every query's line and the end, leaves the verdict to the exit code: no model was asked, so there is
+    nobody else who saw what the program did.
     """
     stream = _read(stdout)
     fault = _fault(stream)

@@ -168,7 +168,9 @@ def place_of(loc: Sequence[int | str], value: object) -> tuple[int | str, ...]:
     chosen = False
     for number, part in enumerate(loc):
         is_last = number == len(loc) - 1
-        if isinstance(here, dict) and here.get("kind") == part and not chosen and not is_last:
+        is_kind = isinstance(here, dict) and here.get("kind") == part
+        # A fault of the model as a whole ends with its kind.
+        if isinstance(here, dict) and is_kind and not chosen and (not is_last or part not in here):
             chosen = True
             continue
         chosen = False
