@@ -1,4 +1,4 @@
-"""Commands about corpora: frozen by digest, and held against what they were frozen to."""
+"""Commands about corpora and query sets: frozen by digest, and held against what they were frozen to."""
 
 from __future__ import annotations
 
@@ -13,26 +13,38 @@ from runner.pipeline import freezing
 
 @click.group()
 def corpora() -> None:
-    """Freeze corpora, and hold them against what they were frozen to."""
+    """Freeze corpora and query sets, and hold them against what they were frozen to."""
 
 
 @corpora.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def lock(files: tuple[Path, ...]) -> None:
-    """Write corpus.lock.json beside each corpus.toml of FILES: digests of its tree and of its passages."""
+    """Write the lock of each corpus.toml and queryset.toml of FILES beside it, and the CARD.md of a corpus.
+
+    A corpus.lock.json holds digests of the tree and of its passages, a queryset.lock.json those of queries, labels and
+    splits, for the corpus that the set names. Name a corpus before the sets that ask it.
+    """
     with Watch() as watch:
         world = wiring.make_world(watch)
         for file in files:
-            made = freezing.freeze_corpus(world, file)
-            click.echo(f"{made.name}: {made.files} files, {made.passages} passages, {made.tree_sha256}")
+            if freezing.is_query_set(world, file):
+                asked = freezing.freeze_queries(world, file)
+                click.echo(f"{asked.name}: {asked.queries} queries, {asked.labels} labels, of {asked.corpus}")
+            else:
+                made = freezing.freeze_corpus(world, file)
+                click.echo(f"{made.name}: {made.files} files, {made.passages} passages, {made.tree_sha256}")
 
 
 @corpora.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def verify(files: tuple[Path, ...]) -> None:
-    """Fetch and lay out each corpus of FILES, and compare it with its lock. Exit 2 when one differs."""
+    """Lay out each corpus and read each query set of FILES, and compare it with its lock. Exit 2 when one differs."""
     with Watch() as watch:
         world = wiring.make_world(watch)
         for file in files:
-            frozen = freezing.verify_corpus(world, file)
-            click.echo(f"{frozen.name}: as it was frozen, {frozen.tree_sha256}")
+            if freezing.is_query_set(world, file):
+                asked = freezing.verify_queries(world, file)
+                click.echo(f"{asked.name}: as it was frozen, {asked.queries_sha256}")
+            else:
+                frozen = freezing.verify_corpus(world, file)
+                click.echo(f"{frozen.name}: as it was frozen, {frozen.tree_sha256}")

@@ -17,19 +17,20 @@ import pytest
 from pydantic import BaseModel
 
 from runner.core.canonical import sha256_digest
-from runner.core.corpus import CorpusFile, CorpusLock, WheelPart
+from runner.core.corpus import CorpusFile, CorpusLock, FilesPart, WheelPart
 from runner.core.documents import validated
 from runner.core.errors import StudyError
 from runner.core.labels import source_problems
-from runner.core.passages import Splitter, passages_jsonl, skipped, split, tree_digest
+from runner.core.passages import LINES_1, Splitter, passages_jsonl, skipped, split, tree_digest
 from runner.core.study import LabelsFile, StudyFile, Task, TaskFile
+from runner.core.tars import TreeFile
 from runner.core.trees import placed, selected, tree_problems
 from runner.measure.checks import folded
+from runner.plan.card import card_of
+from runner.plan.corpora import Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from runner.core.corpus import FilesPart
 
 CORPORA = Path(__file__).parents[3] / "corpora"
 FIXTURE = CORPORA / "fixture"
@@ -61,6 +62,7 @@ def _workspace(name: str) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     paths: list[str] = []
     for part in _read(CorpusFile, CORPORA / name / "corpus.toml").parts:
+        assert isinstance(part, WheelPart | FilesPart)
         files = _wheel_files(part) if isinstance(part, WheelPart) else _folder_files(part, CORPORA / name)
         for path in selected(files, part.include, part.exclude):
             paths.append(placed(part.into, path))
@@ -81,11 +83,22 @@ def _labels() -> LabelsFile:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_each_corpus_has_its_card(name: str) -> None:
+    """Beside the lock, as `pairbench corpora lock` writes it today."""
+    corpus = _read(CorpusFile, CORPORA / name / "corpus.toml")
+    lock = CorpusLock.from_bytes((CORPORA / name / "corpus.lock.json").read_bytes(), name)
+    files = {path: TreeFile(data) for path, data in _workspace(name).items()}
+    found = Corpus(name, files, split(_workspace(name), LINES_1))
+    assert (CORPORA / name / "CARD.md").read_bytes() == card_of(corpus, found, lock)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_corpus_is_what_it_was_frozen_to(name: str) -> None:
     """Files, passages and counts follow from the pinned parts; a changed rule of the splitter shows here."""
     declared = CORPORA / name / "corpus.toml"
     corpus = _read(CorpusFile, declared)
     files = _workspace(name)
+    assert corpus.splitter is not None
     passages = split(files, Splitter(**corpus.splitter.model_dump()))
     lock = CorpusLock(
         name=name,

@@ -8,11 +8,14 @@ import pytest
 
 from runner.core.corpus import CorpusLock
 from runner.core.errors import EvidenceError, StudyError
-from runner.pipeline.freezing import freeze_corpus, verify_corpus
+from runner.pipeline.freezing import freeze_corpus, freeze_queries, is_query_set, verify_corpus, verify_queries
 from tests.fakes.surroundings import CORPUS, Surroundings
 
 CORPUS_FILE = Path("/studies/notes/corpus.toml")
 LOCK = Path("/studies/notes/corpus.lock.json")
+CARD = Path("/studies/notes/CARD.md")
+SET = Path("/studies/notes/sets/queryset.toml")
+SET_LOCK = Path("/studies/notes/sets/queryset.lock.json")
 
 
 def test_what_is_frozen_verifies(outside: Surroundings) -> None:
@@ -79,3 +82,73 @@ def test_a_declaration_that_is_wrong_is_told(outside: Surroundings, text: str | 
     with pytest.raises(StudyError, match=message):
         freeze_corpus(outside.world, CORPUS_FILE)
     assert LOCK not in outside.files.held
+
+
+def test_a_card_stands_beside_the_lock_and_is_held_fresh(outside: Surroundings) -> None:
+    """One that is missing, or that somebody edited, is told."""
+    outside.study()
+    freeze_corpus(outside.world, CORPUS_FILE)
+    card = outside.files.held[CARD]
+    assert card.startswith(b"# Corpus `notes`\n")
+    outside.files.write(CARD, card.replace(b"CC0-1.0", b"MIT"))
+    with pytest.raises(StudyError, match=r"CARD\.md: it isn't the card of this corpus"):
+        verify_corpus(outside.world, CORPUS_FILE)
+    outside.files.remove(CARD)
+    with pytest.raises(StudyError, match="run `pairbench corpora lock`"):
+        verify_corpus(outside.world, CORPUS_FILE)
+
+
+QUERY_SET = """
+format = "pairbench/queryset"
+version = 1
+name = "asked"
+description = "Questions."
+licence = "CC0-1.0"
+corpus = "../corpus.toml"
+queries = { kind = "jsonl", path = "queries.jsonl" }
+labels = { kind = "jsonl", path = "labels.jsonl" }
+"""
+QUERIES = '{"id": "where", "text": "Where to?", "split": "holdout", "kind": "literal"}\n'
+LABELS = '{"query": "where", "source": "notes/plan.md", "grade": 3}\n'
+
+
+def put_set(outside: Surroundings, labels: str = LABELS) -> None:
+    outside.study()
+    outside.files.put(SET, QUERY_SET)
+    outside.files.put(SET.with_name("queries.jsonl"), QUERIES)
+    outside.files.put(SET.with_name("labels.jsonl"), labels)
+
+
+def test_a_query_set_is_frozen_for_its_corpus(outside: Surroundings) -> None:
+    """It is told from a corpus by what it says that it is; its lock names the tree that its labels point into."""
+    put_set(outside)
+    assert is_query_set(outside.world, SET)
+    assert not is_query_set(outside.world, CORPUS_FILE)
+    lock = freeze_queries(outside.world, SET)
+    assert outside.files.held[SET_LOCK] == lock.to_bytes()
+    assert (lock.name, lock.corpus, lock.queries, lock.labels) == ("asked", "notes", 1, 1)
+    assert lock.tree_sha256 == verify_corpus(outside.world, CORPUS_FILE).tree_sha256
+    assert verify_queries(outside.world, SET) == lock
+
+
+def test_labels_that_name_no_source_are_not_frozen(outside: Surroundings) -> None:
+    """Whatever else the set says."""
+    put_set(outside, LABELS.replace("plan", "plans"))
+    with pytest.raises(StudyError, match=r"labels\.jsonl: line 1: source: the corpus 'notes' has no source"):
+        freeze_queries(outside.world, SET)
+    assert SET_LOCK not in outside.files.held
+
+
+def test_a_query_set_that_changed_is_told(outside: Surroundings) -> None:
+    """A grade that somebody raised; a corpus that isn't the frozen one; a set that was never frozen."""
+    put_set(outside)
+    with pytest.raises(StudyError, match=r"there is no file .*queryset\.lock\.json"):
+        verify_queries(outside.world, SET)
+    freeze_queries(outside.world, SET)
+    outside.files.put(SET.with_name("labels.jsonl"), LABELS.replace("3", "2"))
+    with pytest.raises(StudyError) as caught:
+        verify_queries(outside.world, SET)
+    assert [problem.key for problem in caught.value.problems] == ["labels_sha256", "by_grade"]
+    outside.files.put(Path("/studies/notes/files/more.md"), "More.\n")
+    with pytest.raises(StudyError, match="it is 3, and was frozen as 2"):
+        verify_queries(outside.world, SET)
