@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Also a name that no file can have, and a link that leads to itself.
 _NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
+_PIECE_BYTES = 1 << 20
 
 
 class Disk:
@@ -36,24 +37,69 @@ class Disk:
                     return None
                 raise
 
-    def write(self, path: Path, data: bytes) -> None:
-        """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
+    def read_plain(self, path: str) -> bytes | None:
+        """The bytes of a regular file, or None when there is none, or a link to one."""
+        try:
+            facts = os.lstat(path)
+            if not stat.S_ISREG(facts.st_mode):
+                return None
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                return _read_all(handle, facts.st_size)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            if error.errno in _NOTHING_THERE:
+                return None
+            raise _refused(error, path) from error
+
+    def read_part(self, path: Path, start: int, size: int) -> bytes:
+        """The `size` bytes of a regular file from `start` on; fewer where it ends before."""
+        with _translated(path):
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return os.pread(handle, size, start)
+            finally:
+                os.close(handle)
+
+    def pieces(self, path: Path) -> Iterator[bytes] | None:
+        """The bytes of a regular file, some at a time, or None when there is none."""
+        with _translated(path):
+            try:
+                regular = stat.S_ISREG(path.stat().st_mode)
+            except OSError as error:
+                if error.errno in _NOTHING_THERE:
+                    return None
+                raise
+        return _pieces(path) if regular else None
+
+    @contextlib.contextmanager
+    def writing(self, path: Path) -> Iterator[Callable[[bytes], object]]:
+        """At its end the file holds everything that was given to the function; at an error, what it held before."""
         with _translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(data)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield _translating(stream.write, path)
+                with _translated(path):
                     stream.flush()
                     os.fsync(stream.fileno())
+            with _translated(path):
                 # mkstemp makes private files; documents are as readable as the user's mask allows.
                 Path(name).chmod(0o666 & ~_umask())
                 Path(name).replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(name).unlink()
-                raise
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+        with _translated(path):
             _flush_folder(path.parent)
+
+    def write(self, path: Path, data: bytes) -> None:
+        """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
+        with self.writing(path) as put:
+            put(data)
 
     def append(self, path: Path, data: bytes) -> None:
         """`data` stands at the file's end and was flushed to disk."""
@@ -91,6 +137,14 @@ class Disk:
                 links = [name for name in folders if (Path(here) / name).is_symlink()]
                 found += [(Path(here) / name).relative_to(folder).as_posix() for name in (*names, *links)]
         yield from sorted(found)
+
+    def count(self, folder: Path) -> int:
+        """How many paths `walk` gives."""
+        found = 0
+        with _translated(folder):
+            for here, folders, names in os.walk(folder, onerror=_unless_absent(folder), followlinks=False):
+                found += len(names) + sum(os.path.islink(f"{here}/{name}") for name in folders)  # noqa: PTH114 - hot
+        return found
 
     def is_regular(self, path: Path) -> bool:
         """Whether a regular file, and no link to one, stands there."""
@@ -155,6 +209,33 @@ class Disk:
             return shutil.disk_usage(here).free
 
 
+def _read_all(handle: int, expected: int) -> bytes:
+    data = os.read(handle, expected + 1)
+    if len(data) == expected:
+        return data
+    # It grew or shrank meanwhile, or is larger than one call reads.
+    parts = [data]
+    while parts[-1]:
+        parts.append(os.read(handle, _PIECE_BYTES))
+    return b"".join(parts)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with _translated(path), path.open("rb") as stream:
+        while data := stream.read(_PIECE_BYTES):
+            yield data
+
+
+def _translating(write: Callable[[bytes], int], path: Path) -> Callable[[bytes], object]:
+    def put(data: bytes) -> None:
+        try:
+            write(data)
+        except OSError as error:
+            raise _refused(error, path) from error
+
+    return put
+
+
 def _write_all(stream: FileIO, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
@@ -190,5 +271,9 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "make room and go on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise EnvironmentNotReady(error.strerror or str(error), document=str(path), hint=hint) from error
+        raise _refused(error, path) from error
+
+
+def _refused(error: OSError, path: Path | str) -> EnvironmentNotReady:
+    hint = "make room and go on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return EnvironmentNotReady(error.strerror or str(error), document=str(path), hint=hint)

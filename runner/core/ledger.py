@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from runner.core.canonical import Digest, parse_lines, sha256_digest
+from runner.core.canonical import Digest, sha256_digest, whole_lines
 from runner.core.documents import Document
 from runner.core.errors import EvidenceError
 
@@ -68,26 +68,55 @@ def next_line(  # noqa: PLR0913 - one entry has this many facts
     return data, sha256_digest(data)
 
 
+class Chain:
+    """The lines of a journal, held against one another as they come."""
+
+    def __init__(self, document: str) -> None:
+        """Nothing yet of `document`."""
+        self.head = GENESIS
+        """The digest of the last line."""
+        self._document = document
+        self._count = 0
+        self._canonical = True
+
+    def next(self, written: bytes) -> LedgerLine:
+        """The line that is `written`, without its end.
+
+        Raises:
+            EvidenceError: it isn't one, is out of order, or doesn't follow from the one before.
+        """
+        self._count += 1
+        place = f"{self._document} line {self._count}"
+        line = LedgerLine.from_bytes(written, place)
+        if line.seq != self._count:
+            raise EvidenceError(f"its number is {line.seq}", document=place, key="seq")
+        if line.previous != self.head:
+            raise EvidenceError("it does not follow from the line before", document=place, key="previous")
+        canonical = line.to_line()
+        self.head = sha256_digest(canonical)
+        self._canonical = self._canonical and canonical[:-1] == written
+        return line
+
+    def end(self) -> None:
+        """Nothing follows.
+
+        Raises:
+            EvidenceError: some line isn't canonical.
+        """
+        if not self._canonical:
+            raise EvidenceError("its bytes are not canonical", document=self._document)
+
+
 def read_ledger(data: bytes, document: str) -> tuple[tuple[LedgerLine, ...], Digest]:
     """The lines of a journal and the digest of the last.
 
     Raises:
         EvidenceError: a line is torn, isn't canonical, is out of order, or doesn't follow from the one before.
     """
-    head = GENESIS
-    lines: list[LedgerLine] = []
-    for number, value in enumerate(parse_lines(data, document), 1):
-        place = f"{document} line {number}"
-        line = LedgerLine.from_json(value, place)
-        if line.seq != number:
-            raise EvidenceError(f"its number is {line.seq}", document=place, key="seq")
-        if line.previous != head:
-            raise EvidenceError("it does not follow from the line before", document=place, key="previous")
-        head = sha256_digest(line.to_line())
-        lines.append(line)
-    if b"".join(line.to_line() for line in lines) != data:
-        raise EvidenceError("its bytes are not canonical", document=document)
-    return tuple(lines), head
+    chain = Chain(document)
+    lines = tuple(chain.next(line) for line in whole_lines(data, document))
+    chain.end()
+    return lines, chain.head
 
 
 def without_torn_end(data: bytes) -> tuple[bytes, bytes]:

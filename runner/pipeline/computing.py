@@ -5,47 +5,28 @@ The same functions serve a fresh run and a stranger's verification; none of them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from runner.clients.launching import expectation_of
-from runner.collect.attempt import collect_attempt
-from runner.collect.record import make_record
 from runner.core import layout
-from runner.core.canonical import sha256_digest
-from runner.core.evidence import ENGINE, AttemptEvidence, EngineFacts, OutcomeHint
-from runner.core.outcomes import CONSEQUENCES, Outcome
-from runner.core.quantities import Measured, Unavailable
-from runner.core.records import Score
+from runner.core.errors import EvidenceError
+from runner.core.outcomes import CONSEQUENCES
 from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
-from runner.measure.checks import count
-from runner.measure.cost import trial_cost_microusd
-from runner.pipeline.folder import required
-from runner.summarize.context import ArmFacts, ModelFacts, SourceDigests, SummaryContext
-from runner.summarize.summary import summarize
+from runner.pipeline.deriving import Trials, model_facts
+from runner.summarize.context import ArmFacts, SourceDigests, SummaryContext
+from runner.summarize.summary import summarize_table
+from runner.summarize.trials import tabulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from runner.collect.attempt import AttemptResult
     from runner.core.canonical import Digest
-    from runner.core.ledger import LedgerLine
-    from runner.core.plan import PlannedTrial
-    from runner.core.quantities import Quantity
     from runner.core.records import Record
-    from runner.core.resolved import ResolvedStudy
-    from runner.core.study import Label
     from runner.core.summary import Summary
     from runner.pipeline.folder import Run
+    from runner.pipeline.sinks import Sink
     from runner.ports.files import Files
-
-_NO_LABEL: Final = "the task has no labels"
-_NO_ANSWER: Final = "there is no answer"
-
-
-def attempt_result(study: ResolvedStudy, arm: str, files: Mapping[str, bytes]) -> AttemptResult:
-    """What the raw `files` of an attempt in `arm` come to."""
-    return collect_attempt(AttemptEvidence(files, expectation_of(study, study.arm(arm))))
+    from runner.summarize.facts import Facts
 
 
 def may_retry(result: AttemptResult) -> bool:
@@ -53,100 +34,41 @@ def may_retry(result: AttemptResult) -> bool:
     return CONSEQUENCES[result.outcome].retried
 
 
-@dataclass(frozen=True)
-class Computed:
-    """Everything that follows from the raw evidence of a run."""
+def compute(run: Run, files: Files, records: Sink, scores: Sink, *, checked: bool = False) -> Summary:
+    """The summary of `run`; its records and scores went line by line to where they belong.
 
-    records: bytes
-    """NDJSON, in the order of the plan."""
-    scores: bytes
-    summary: Summary
+    One trial's evidence is held at a time, and of its record what a summary needs. Where `checked`, every file of
+    evidence is held against the digest in the ledger while it is read.
 
-
-def compute(run: Run, files: Files) -> Computed:
-    """Records, scores and summary of `run`.
-
-    One trial's evidence is held at a time; of its record stays what a summary needs, and its line.
+    Raises:
+        EvidenceError: something of the run is damaged.
+        DoubtfulError: where `checked`: some file isn't there as the ledger says.
     """
-    labels = {label.task: label for label in run.labels.labels} if run.labels is not None else {}
-    record_lines, score_lines = bytearray(), bytearray()
-    records: list[Record] = []
-    scores: list[Score] = []
-    for record in records_of(run, files):
-        score = _score(run, record, labels.get(record.task))
-        record_lines += record.to_line()
-        score_lines += score.to_line()
-        records.append(record.without_bulk())
-        scores.append(score)
-    lines = bytes(record_lines), bytes(score_lines)
-    context = context_of(run, sha256_digest(lines[0]), sha256_digest(lines[1]))
-    return Computed(*lines, summarize(context, run.plan, records, scores))
+    if {arm.name for arm in run.study.arms} != set(run.plan.arms):
+        raise EvidenceError("the plan's arms are not those of the study", document=layout.PLAN, key="arms")
+    trials = Trials.of(run, files, checked=checked)
+
+    def facts() -> Iterator[Facts]:
+        for found in trials.concluded(run.plan.trials, run.ledger):
+            records.put(found.record)
+            scores.put(found.score)
+            yield found.facts
+
+    table = tabulate(run.plan, facts())
+    return summarize_table(context_of(run, records.digest(), scores.digest()), table)
 
 
 def records_of(run: Run, files: Files) -> Iterator[Record]:
     """The record of every planned trial, in the order of the plan, made when it is asked for."""
-    ended: dict[str, list[LedgerLine]] = {}
-    for line in run.ledger:
-        if line.kind == "attempt_ended":
-            ended.setdefault(line.trial, []).append(line)
+    trials = Trials.of(run, files)
     for planned in run.plan.trials:
-        yield make_record(planned, [_attempt(run, planned, line, files) for line in ended.get(planned.trial, ())])
+        yield trials.record(planned, run.ledger.ends_of(planned.trial))
 
 
 def context_of(run: Run, records: Digest, scores: Digest) -> SummaryContext:
     """What a summary of a run needs beside its plan and the records and scores with these digests."""
     sources = SourceDigests(run.lock.digest(), run.ledger_head, records, scores)
     return _context(run, sources)
-
-
-def _attempt(run: Run, planned: PlannedTrial, line: LedgerLine, files: Files) -> AttemptResult:
-    """What the attempt that `line` ends came to.
-
-    Where the runner broke it off, the ledger is the one that knows: there may be no evidence at all, or half of it.
-    """
-    found = dict(_evidence(run, line.files, planned.trial, line.attempt, files))
-    if line.detail.get("outcome") != Outcome.CANCELLED:
-        return attempt_result(run.study, planned.arm, found)
-    reason = line.detail.get("reason", "")
-    unknown = EngineFacts(
-        gateway=None,
-        sidecar=None,
-        trial=None,
-        outcome_hint=OutcomeHint.CANCELLED,
-        detail=reason,
-        pod_ms=None,
-        gone_proven=False,
-    )
-    result = attempt_result(run.study, planned.arm, {ENGINE: unknown.to_bytes(), **found})
-    kept = {name: digest for name, digest in result.evidence.items() if name in found}
-    return replace(result, outcome=Outcome.CANCELLED, reason=reason, answer="", evidence=kept)
-
-
-def _evidence(
-    run: Run, names: Mapping[str, str], trial: str, attempt: int, files: Files
-) -> Iterator[tuple[str, bytes]]:
-    folder = layout.attempt_folder(trial, attempt)
-    for name in names:
-        yield name.removeprefix(f"{folder}/"), required(files, run.folder, name)
-
-
-def _score(run: Run, record: Record, label: Label | None) -> Score:
-    counts = None if label is None else count(record.answer, label, run.corpora[run.study.task(record.task).corpus])
-    missing = _NO_LABEL if counts is None else _NO_ANSWER
-
-    def found(value: int) -> Quantity:
-        return Measured(value) if counts is not None and record.answer else Unavailable(missing)
-
-    return Score(
-        trial=record.trial,
-        cost_microusd=trial_cost_microusd(record, run.prices, run.study.client.model),
-        references_found=found(counts.sources.found if counts else 0),
-        references_total=counts.sources.total if counts else 0,
-        reference_files_found=found(counts.files.found if counts else 0),
-        reference_files_total=counts.files.total if counts else 0,
-        diagnostic_found=found(counts.coverage.found if counts else 0),
-        diagnostic_total=counts.coverage.total if counts else 0,
-    )
 
 
 def _context(run: Run, sources: SourceDigests) -> SummaryContext:
@@ -156,7 +78,7 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         protocol_version=lock.protocol_version,
         arms=tuple(ArmFacts(arm.name, arm.description, bool(arm.mcp_servers) or arm.sidecar) for arm in study.arms),
         differences=tuple(f"{arm.name}: {line}" for arm in lock.arms for line in arm.difference),
-        model=_model_facts(run),
+        model=model_facts(run.study, run.lock),
         client=ClientIdentity(name=study.client.kind, version=lock.client_version),
         harness=HarnessIdentity(version=lock.harness.version, digest=lock.harness.source_sha256),
         schedule=ScheduleIdentity(
@@ -174,12 +96,6 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
     )
 
 
-def _model_facts(run: Run) -> ModelFacts:
-    model = run.study.model
-    policy = f"{model.policy} {model.policy_version}" if model.policy else ""
-    return ModelFacts(model.mode, policy, run.study.client.model, fixture=run.lock.evidence == "fixture")
-
-
 def _pins(run: Run) -> Iterator[Pin]:
     for image in run.lock.images:
         yield Pin(kind="image", name=image.name, digest=image.config_digest)
@@ -189,8 +105,8 @@ def _pins(run: Run) -> Iterator[Pin]:
 
 
 def _checks(run: Run) -> tuple[Check, ...]:
-    started = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_started"}
-    ended = {(line.trial, line.attempt) for line in run.ledger if line.kind == "attempt_ended"}
+    started = {(trial, attempt) for trial, told in run.ledger.trials.items() for attempt in told.started}
+    ended = {(trial, attempt) for trial, told in run.ledger.trials.items() for attempt in told.ended}
     open_ended = tuple(sorted(f"{trial} attempt {attempt}" for trial, attempt in started - ended))
     broken = _broken_blocks(run)
     return (
@@ -220,14 +136,11 @@ def _checks(run: Run) -> tuple[Check, ...]:
 
 def _broken_blocks(run: Run) -> tuple[str, ...]:
     """Blocks of which one arm was done before a resumption of the run, and another after it."""
-    where = {planned.trial: planned.block for planned in run.plan.trials}
     stretches: dict[str, set[int]] = {}
-    stretch = 0
-    for line in run.ledger:
-        if line.kind == "run_resumed":
-            stretch += 1
-        elif line.kind == "attempt_ended" and line.detail.get("final") == "yes":
-            stretches.setdefault(where[line.trial], set()).add(stretch)
+    for planned in run.plan.trials:
+        told = run.ledger.trials.get(planned.trial)
+        if told is not None and told.final_stretches:
+            stretches.setdefault(planned.block, set()).update(told.final_stretches)
     return tuple(sorted(block for block, found in stretches.items() if len(found) > 1))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
-from runner.core.ledger import read_ledger
 from runner.core.lock import Lock
+from runner.pipeline.chronicle import StoredLedger
 from runner.pipeline.computing import compute
+from runner.pipeline.deriving import DoubtfulError
 from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.sinks import Compared, Written
 from runner.publish.report import render_report
 from runner.summarize.seal import open_sealed, seal
 
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from runner.core.lock import HarnessPin
     from runner.core.summary import Summary
     from runner.pipeline.folder import Run
+    from runner.pipeline.sinks import Sink
     from runner.ports.files import Files
+
+_DOCUMENTS: Final = (layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM)
+"""What is computed from a run."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,11 @@ def conclude(files: Files, folder: Path) -> Summary:
         EvidenceError: a document of the run is missing or damaged.
     """
     run = read_run(files, folder)
-    summary, documents = _computed(run, files)
-    for name, data in documents.items():
-        files.write(folder / name, data)
+    with files.writing(folder / layout.RECORDS) as put_record, files.writing(folder / layout.SCORES) as put_score:
+        summary = compute(run, files, Written(put_record), Written(put_score))
+        sealed = seal(summary)
+    files.write(folder / layout.SUMMARY, sealed.summary_bytes)
+    files.write(folder / layout.CHECKSUM, sealed.checksum_bytes)
     if files.read(folder / layout.REPORT) is not None:
         # It was made of the summary that this one replaces.
         files.write(folder / layout.REPORT, render_report(summary))
@@ -80,33 +88,74 @@ def write_report(files: Files, folder: Path) -> Path:
 def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     """Everything after *execute* was recomputed from the raw evidence and compared, byte for byte.
 
-    Every file is held against the ledger before any of them is read: one that is damaged hides no other.
+    Every file of evidence is held against the ledger while it is read. Where one isn't what the ledger says, all of
+    them are looked at before any is made use of: one that is damaged hides no other.
 
     Raises:
         EvidenceError: the ledger can't be read.
     """
     problems = [*_links(files, folder)]
+    same_code = _same_code(files, folder, harness)
     if any(problem.document == layout.LEDGER for problem in problems):
-        return Verification(0, tuple(problems), _same_code(files, folder, harness))
-    ledger, _ = read_ledger(required(files, folder, layout.LEDGER), layout.LEDGER)
+        return Verification(0, tuple(problems), same_code)
+    ledger = StoredLedger(files, folder / layout.LEDGER)
+    checked = ledger.evidence_files + len(ledger.other_files)
+    if not problems and _is_complete(files, folder, ledger):
+        try:
+            run = read_run(files, folder)
+            differences = _differences(files, run, [*_ledger_problems(run)], checked=True)
+            return Verification(checked + len(_DOCUMENTS), tuple(differences), same_code)
+        except (DoubtfulError, EvidenceError, StudyError):
+            # Which files it is shows when all are looked at; what else is wrong is told when none is.
+            pass
     ledgered = {name: digest for line in ledger for name, digest in line.files.items()}
     problems += [*_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered)]
     if problems:
-        return Verification(len(ledgered), tuple(problems), _same_code(files, folder, harness))
+        return Verification(len(ledgered), tuple(problems), same_code)
     try:
         run = read_run(files, folder)
         problems += _ledger_problems(run)
-        summary, documents = _computed(run, files)
+        problems = _differences(files, run, problems, checked=False)
     except (EvidenceError, StudyError) as error:
-        return Verification(len(ledgered), (*problems, *error.problems), _same_code(files, folder, harness))
-    problems += _head_problems(files, folder, run)
-    problems += _document_problems(files, folder, documents)
+        return Verification(len(ledgered), (*problems, *error.problems), same_code)
+    return Verification(len(ledgered) + len(_DOCUMENTS), tuple(problems), same_code)
+
+
+def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
+    """Inputs are what the ledger says, and there are as many files as it names: no more, if those of trials are."""
+    ends = [told.ended for told in ledger.trials.values()]
+    if any(len(set(attempts)) != len(attempts) for attempts in ends):
+        return False
+    if any(file_fault(files, folder, name, digest) for name, digest in ledger.other_files.items()):
+        return False
+    known = [name for name in ledger.other_files if name.startswith((f"{layout.TRIALS}/", f"{layout.INPUTS}/"))]
+    there = files.count(folder / layout.TRIALS) + files.count(folder / layout.INPUTS)
+    return there == ledger.evidence_files + len(known) and {layout.LOCK, layout.PLAN} <= set(ledger.other_files)
+
+
+def _differences(files: Files, run: Run, problems: list[Problem], *, checked: bool) -> list[Problem]:
+    """`problems`, and what of the run's documents isn't what its evidence gives."""
+    folder = run.folder
+    sinks = {name: _sink(files, folder, name) for name in (layout.RECORDS, layout.SCORES)}
+    summary = compute(run, files, sinks[layout.RECORDS], sinks[layout.SCORES], checked=checked)
+    sealed = seal(summary)
+    found = [*problems, *_head_problems(files, folder, run)]
+    for name, data in ((layout.SUMMARY, sealed.summary_bytes), (layout.CHECKSUM, sealed.checksum_bytes)):
+        sinks[name] = _sink(files, folder, name)
+        sinks[name].put(data)
+    for name, sink in sinks.items():
+        problem = sink.difference(name) if isinstance(sink, Compared) else Problem("missing", name)
+        found += [problem] if problem else []
     report = files.read(folder / layout.REPORT)
     if report is not None and report != render_report(summary):
-        problems.append(
-            Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it")
-        )
-    return Verification(len(ledgered) + len(documents), tuple(problems), _same_code(files, folder, harness))
+        found.append(Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it"))
+    return found
+
+
+def _sink(files: Files, folder: Path, name: str) -> Sink:
+    """What holds the document `name` against its file; where there is none, what takes it and forgets it."""
+    pieces = files.pieces(folder / name)
+    return Written(lambda _: None) if pieces is None else Compared(pieces)
 
 
 def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
@@ -121,7 +170,7 @@ def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
 def _links(files: Files, folder: Path) -> Iterator[Problem]:
     """Documents that aren't in the folder but somewhere else: their bytes may be others tomorrow."""
     for name in (layout.LEDGER, layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT):
-        if files.read(folder / name) is not None and not files.is_regular(folder / name):
+        if not files.is_regular(folder / name) and files.read(folder / name) is not None:
             yield Problem("it is a link, and no regular file", name)
 
 
@@ -140,22 +189,10 @@ def _unknown(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterato
             yield Problem("the ledger does not know this file", name)
 
 
-def _computed(run: Run, files: Files) -> tuple[Summary, dict[str, bytes]]:
-    found = compute(run, files)
-    sealed = seal(found.summary)
-    return found.summary, {
-        layout.RECORDS: found.records,
-        layout.SCORES: found.scores,
-        layout.SUMMARY: sealed.summary_bytes,
-        layout.CHECKSUM: sealed.checksum_bytes,
-    }
-
-
 def _ledger_problems(run: Run) -> Iterator[Problem]:
-    kinds = [line.kind for line in run.ledger]
-    if not kinds or kinds[0] != "run_started":
+    if not run.ledger or run.ledger[0].kind != "run_started":
         yield Problem("it does not begin with the start of a run", layout.LEDGER)
-    if not kinds or kinds[-1] != "run_ended":
+    if not run.ledger or run.ledger[-1].kind != "run_ended":
         yield Problem("it does not end with the end of the run", layout.LEDGER, hint="the run was broken off")
     pinned = {
         layout.STUDY: (run.lock.study_sha256, run.study.digest()),
@@ -178,20 +215,3 @@ def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:
         return
     if sealed != run.ledger_head:
         yield Problem(f"its last digest is {run.ledger_head}, and the summary says {sealed}", layout.LEDGER)
-
-
-def _document_problems(files: Files, folder: Path, documents: dict[str, bytes]) -> Iterator[Problem]:
-    for name, data in documents.items():
-        found = files.read(folder / name)
-        if found is None:
-            yield Problem("missing", name)
-        elif found != data:
-            yield Problem(f"differs from what the raw evidence gives, first at {_where(found, data)}", name)
-
-
-def _where(found: bytes, expected: bytes) -> str:
-    pairs = zip(found, expected, strict=False)
-    offset = next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(found), len(expected)))
-    line = expected[:offset].count(b"\n") + 1
-    around = expected[max(0, offset - 40) : offset + 20].decode("utf-8", "replace").replace("\n", " ")
-    return f"line {line}, byte {offset}, near {around!r}"

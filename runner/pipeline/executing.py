@@ -16,7 +16,8 @@ from runner.execute.journal import Journal
 from runner.execute.purse import Purse
 from runner.execute.schedule import Crew, Execution, Verdict, remove_run
 from runner.execute.volumes import Filler
-from runner.pipeline.computing import attempt_result, may_retry
+from runner.pipeline.computing import may_retry
+from runner.pipeline.deriving import attempt_result
 from runner.pipeline.locking import lock_study, plan_study, write_inputs
 from runner.pipeline.ordering import Orders, network_name
 from runner.pipeline.preflight import ready_engine

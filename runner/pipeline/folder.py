@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.core import layout
-from runner.core.canonical import Digest, sha256_digest
+from runner.core.canonical import sha256_digest
 from runner.core.documents import Document
 from runner.core.errors import EvidenceError, StudyError
-from runner.core.ledger import LedgerLine, read_ledger
 from runner.core.lock import Lock
 from runner.core.plan import Plan
 from runner.core.prices import PriceTable
 from runner.core.resolved import ResolvedLabels, ResolvedStudy
 from runner.core.tars import files_of
+from runner.pipeline.chronicle import StoredLedger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from runner.core.canonical import Digest
     from runner.ports.files import Files
 
 LATEST = "latest"
@@ -39,8 +40,12 @@ class Run:
     prices: PriceTable
     corpora: Mapping[str, Mapping[str, bytes]]
     """Corpus -> path -> bytes: the workspaces."""
-    ledger: tuple[LedgerLine, ...]
-    ledger_head: Digest
+    ledger: StoredLedger
+
+    @property
+    def ledger_head(self) -> Digest:
+        """The digest of the ledger's last line."""
+        return self.ledger.head
 
 
 def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:
@@ -62,8 +67,7 @@ def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:
     Raises:
         EvidenceError: a document is missing, damaged, or of an unknown version.
     """
-    data = required(files, folder, layout.LEDGER) if journal is None else journal
-    ledger, head = read_ledger(data, layout.LEDGER)
+    ledger = StoredLedger(files, folder / layout.LEDGER, journal)
     study = _document(files, folder, layout.STUDY, ResolvedStudy)
     plan = _document(files, folder, layout.PLAN, Plan)
     _check_fit(study, plan, ledger)
@@ -78,7 +82,6 @@ def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:
         prices=_document(files, folder, layout.PRICES, PriceTable),
         corpora={name: files_of(required(files, folder, tar), tar) for name, tar in corpora.items()},
         ledger=ledger,
-        ledger_head=head,
     )
 
 
@@ -104,16 +107,17 @@ def file_fault(files: Files, folder: Path, name: str, expected: str) -> str:
     return "" if found == expected else f"its digest is {found}, and the ledger says {expected}"
 
 
-def _check_fit(study: ResolvedStudy, plan: Plan, ledger: tuple[LedgerLine, ...]) -> None:
+def _check_fit(study: ResolvedStudy, plan: Plan, ledger: StoredLedger) -> None:
     """Study, plan and ledger speak of the same arms, tasks and trials."""
     arms, tasks = {arm.name for arm in study.arms}, {task.id for task in study.tasks}
     for planned in plan.trials:
         if planned.arm not in arms or planned.task not in tasks:
             raise EvidenceError(f"the study has no such trial as {planned.trial!r}", document=layout.PLAN)
-    trials = {planned.trial for planned in plan.trials}
-    for line in ledger:
-        if line.trial and line.trial not in trials:
-            raise EvidenceError(f"the plan has no trial {line.trial!r}", document=f"{layout.LEDGER} line {line.seq}")
+    known = {planned.trial for planned in plan.trials}
+    foreign = [(told.first, trial) for trial, told in ledger.trials.items() if trial not in known]
+    if foreign:
+        number, trial = min(foreign)
+        raise EvidenceError(f"the plan has no trial {trial!r}", document=f"{layout.LEDGER} line {number}")
 
 
 def _document(files: Files, folder: Path, name: str, model: type[D]) -> D:

@@ -5,6 +5,7 @@ It goes on only with the very code, images and inputs that its lock names; whate
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
@@ -26,7 +27,7 @@ from runner.pipeline.spending import earlier_spend
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from runner.core.cassette import Cassette
@@ -246,9 +247,13 @@ def _played(world: World, run: Run) -> Cassette | None:
     return cassette
 
 
-def _standings(ledger: tuple[LedgerLine, ...]) -> Iterator[tuple[str, Standing]]:
-    for trial in {line.trial for line in ledger if line.kind == "attempt_started"}:
-        numbers = [line.attempt for line in ledger if line.kind == "attempt_started" and line.trial == trial]
-        ended = [line for line in ledger if line.kind == "attempt_ended" and line.trial == trial]
-        used = sum(CONSEQUENCES[Outcome(line.detail["outcome"])].retried for line in ended)
-        yield trial, Standing(next_attempt=max(numbers) + 1, used=used)
+def _standings(ledger: Iterable[LedgerLine]) -> Iterator[tuple[str, Standing]]:
+    started: dict[str, int] = {}
+    used: Counter[str] = Counter()
+    for line in ledger:
+        if line.kind == "attempt_started":
+            started[line.trial] = max(started.get(line.trial, 0), line.attempt)
+        elif line.kind == "attempt_ended":
+            used[line.trial] += CONSEQUENCES[Outcome(line.detail["outcome"])].retried
+    for trial, attempt in started.items():
+        yield trial, Standing(next_attempt=attempt + 1, used=used[trial])

@@ -70,6 +70,10 @@ def run_status(files: Files, folder: Path) -> RunStatus:
     study = ResolvedStudy.from_bytes(required(files, folder, layout.STUDY), layout.STUDY)
     ledger, _ = read_ledger(_whole_lines(required(files, folder, layout.LEDGER)), layout.LEDGER)
     joins = {arm.name: arm.sidecar for arm in study.arms}
+    ended: dict[str, list[LedgerLine]] = {}
+    for line in ledger:
+        if line.kind == "attempt_ended":
+            ended.setdefault(line.trial, []).append(line)
     trials = tuple(
         TrialStatus(
             trial=planned.trial,
@@ -77,8 +81,7 @@ def run_status(files: Files, folder: Path) -> RunStatus:
             joins_sidecar=joins[planned.arm],
             attempts=tuple(
                 _attempt(files, folder, line, joins_sidecar=joins[planned.arm], goes_out=study.model.goes_out)
-                for line in ledger
-                if line.kind == "attempt_ended" and line.trial == planned.trial
+                for line in ended.get(planned.trial, ())
             ),
         )
         for planned in plan.trials

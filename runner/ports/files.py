@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -15,6 +15,18 @@ class Files(Protocol):
 
     def read(self, path: Path) -> bytes | None:
         """The bytes of a regular file, or None when there is none."""
+
+    def read_plain(self, path: str) -> bytes | None:
+        """The bytes of a regular file, or None when there is none, or a link to one."""
+
+    def read_part(self, path: Path, start: int, size: int) -> bytes:
+        """The `size` bytes of a regular file from `start` on; fewer where it ends before."""
+
+    def pieces(self, path: Path) -> Iterator[bytes] | None:
+        """The bytes of a regular file, some at a time, or None when there is none."""
+
+    def writing(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
+        """At its end the file holds everything that was given to the function; at an error, what it held before."""
 
     def write(self, path: Path, data: bytes) -> None:
         """The file holds `data`; written to a temporary name, flushed and renamed; folders are made."""
@@ -27,6 +39,9 @@ class Files(Protocol):
 
     def walk(self, folder: Path) -> Iterator[str]:
         """Relative paths of everything below `folder` that isn't a folder, sorted, with `/`."""
+
+    def count(self, folder: Path) -> int:
+        """How many paths `walk` gives."""
 
     def is_regular(self, path: Path) -> bool:
         """Whether a regular file, and no link to one, stands there."""

@@ -31,6 +31,26 @@ class MemoryFiles:
         with self._lock:
             return self.held.get(self._found(path))
 
+    def read_plain(self, path: str) -> bytes | None:
+        return self.read(Path(path)) if self.is_regular(Path(path)) else None
+
+    def read_part(self, path: Path, start: int, size: int) -> bytes:
+        return (self.read(path) or b"")[start : start + size]
+
+    def pieces(self, path: Path) -> Iterator[bytes] | None:
+        data = self.read(path)
+        # Pieces that end anywhere, as a disk's do.
+        return None if data is None else (data[start : start + 1000] for start in range(0, len(data), 1000))
+
+    @contextlib.contextmanager
+    def writing(self, path: Path) -> Iterator[Callable[[bytes], object]]:
+        parts: list[bytes] = []
+        yield parts.append
+        self.write(path, b"".join(parts))
+
+    def count(self, folder: Path) -> int:
+        return len(list(self.walk(folder)))
+
     def write(self, path: Path, data: bytes) -> None:
         with self._lock:
             self._ask("write", path)

@@ -43,6 +43,51 @@ def test_what_is_not_there_is_none(files: Files, tmp_path: Path) -> None:
     assert not files.is_regular(tmp_path / ("x" * 300))
 
 
+def test_a_plain_file_is_no_link(files: Files, tmp_path: Path) -> None:
+    """What a link leads to may be another file tomorrow."""
+    files.write(tmp_path / "file", b"x" * 3_000_000)
+    files.write(tmp_path / "empty", b"")
+    files.point(tmp_path / "link", "file")
+    assert files.read_plain(str(tmp_path / "file")) == b"x" * 3_000_000
+    assert files.read_plain(str(tmp_path / "empty")) == b""
+    for name in ("link", "absent", "file/below", "x" * 300):
+        assert files.read_plain(str(tmp_path / name)) is None
+    files.write(tmp_path / "folder/file", b"x")
+    assert files.read_plain(str(tmp_path / "folder")) is None
+
+
+def test_a_file_is_read_in_parts(files: Files, tmp_path: Path) -> None:
+    """One after the other, or one from the middle."""
+    data = bytes(range(256)) * 10_000
+    files.write(tmp_path / "file", data)
+    pieces = files.pieces(tmp_path / "file")
+    assert pieces is not None
+    assert b"".join(pieces) == data
+    assert files.read_part(tmp_path / "file", 255, 3) == b"\xff\x00\x01"
+    assert files.read_part(tmp_path / "file", len(data) - 1, 10) == b"\xff"
+    assert files.pieces(tmp_path / "absent") is None
+
+
+def broken_off(files: Files, path: Path) -> None:
+    with files.writing(path) as put:
+        put(b"three")
+        raise KeyError(path)
+
+
+def test_a_file_is_written_in_parts(files: Files, tmp_path: Path) -> None:
+    """Until all of them are there, it holds what it held."""
+    files.write(tmp_path / "a/file", b"before")
+    with files.writing(tmp_path / "a/file") as put:
+        put(b"one")
+        put(b"two")
+        assert files.read(tmp_path / "a/file") == b"before"
+    assert files.read(tmp_path / "a/file") == b"onetwo"
+    with pytest.raises(KeyError):
+        broken_off(files, tmp_path / "a/file")
+    assert files.read(tmp_path / "a/file") == b"onetwo"
+    assert list(files.walk(tmp_path / "a")) == ["file"]
+
+
 def test_appends_follow_one_another(files: Files, tmp_path: Path) -> None:
     """A ledger grows at its end."""
     files.append(tmp_path / "runs/ledger", b"1\n")
@@ -64,6 +109,8 @@ def test_a_walk_is_sorted_and_relative(files: Files, tmp_path: Path) -> None:
     for name in ("b/2", "b/10", "a", "c/d/e", "B"):
         files.write(tmp_path / "root" / name, b"x")
     assert list(files.walk(tmp_path / "root")) == ["B", "a", "b/10", "b/2", "c/d/e"]
+    files.point(tmp_path / "root/link", "b")
+    assert (files.count(tmp_path / "root"), files.count(tmp_path / "absent")) == (6, 0)
     assert list(files.walk(tmp_path / "absent")) == []
 
 
