@@ -3,8 +3,8 @@
 `ir_measures` makes every figure, with trec_eval's code where that has the measure: recall, precision, nDCG (gains are
 grades, discounts log2 of rank + 1), average precision and reciprocal rank, a source being relevant from grade 1; and
 the share of judged ones among the first k. Ours is only what goes in: the order of sources as scores that count down,
-for trec_eval goes by scores alone and breaks ties by the document's name, and some queries at a time, so that memory
-doesn't grow with their number.
+for trec_eval goes by scores alone and breaks ties by the document's name; no more of a ranking than figures depend on;
+and some queries at a time, so that memory doesn't grow with their number.
 """
 
 from __future__ import annotations
@@ -56,17 +56,19 @@ def _some(
     judged = {str(index): grades[query] for index, (query, _) in enumerate(rankings) if query in grades}
     found = {str(index): sources for index, (_, sources) in enumerate(rankings) if sources and str(index) in judged}
     values: dict[str, dict[str, int]] = {index: dict.fromkeys(names, 0) for index in judged}
-    countdown = [float(score) for score in range(max(map(len, found.values()), default=0), 0, -1)]
+    longest = max(map(len, found.values()), default=0)
+    scores = [float(score) for score in range(longest, 0, -1)]
     deepest = max(ks)
     passes = (
         (
             ir_measures.pytrec_eval,
             _ranked(ks),
-            {index: _scored(sources, countdown) for index, sources in found.items()},
+            {index: _needed(own, judged[index], deepest) for index, own in found.items()},
         ),
-        (ir_measures.judged, _judged(ks), {index: _scored(own[:deepest], countdown) for index, own in found.items()}),
+        (ir_measures.judged, _judged(ks), {index: own[:deepest] for index, own in found.items()}),
     )
-    for provider, measures, run in passes:
+    for provider, measures, needed in passes:
+        run = {index: dict(zip(sources, scores, strict=False)) for index, sources in needed.items()}
         known = {id(measure): str(measure) for measure in measures}
         for metric in provider.evaluator(measures, judged).iter_calc(run):
             values[metric.query_id][known[id(metric.measure)]] = round(metric.value * SCALE)
@@ -74,8 +76,11 @@ def _some(
         yield values.get(str(index), {})
 
 
-def _scored(sources: Sequence[str], countdown: Sequence[float]) -> dict[str, float]:
-    return dict(zip(sources, countdown[-len(sources) :], strict=True))
+def _needed(sources: Sequence[str], judged: Mapping[str, int], deepest: int) -> Sequence[str]:
+    """The beginning of `sources` that figures depend on: to the deepest cut, and to the last relevant source."""
+    relevant = {source for source, grade in judged.items() if grade > 0}
+    last = max((sources.index(source) for source in relevant.intersection(sources)), default=-1)
+    return sources[: max(last + 1, deepest)]
 
 
 def _ranked(ks: Sequence[int]) -> list[Any]:
