@@ -240,10 +240,17 @@ class DockerEngine:
 
     def output(self, container: str, limit_bytes: int) -> bytes:
         """What the container wrote to standard output, at most the first `limit_bytes`."""
+        return self._written(container, "stdout", limit_bytes)
+
+    def complaints(self, container: str, limit_bytes: int) -> bytes:
+        """What the container wrote to standard error, at most the first `limit_bytes`."""
+        return self._written(container, "stderr", limit_bytes)
+
+    def _written(self, container: str, stream: str, limit_bytes: int) -> bytes:
         found = bytearray()
         with (
             _translated("read output"),
-            self._opened("GET", f"/containers/{container}/logs", {"stdout": 1}) as response,
+            self._opened("GET", f"/containers/{container}/logs", {stream: 1}) as response,
         ):
             for chunk in self._api._multiplexed_response_stream_helper(response):  # noqa: SLF001 - as `logs` of the SDK
                 found += chunk

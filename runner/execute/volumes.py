@@ -65,7 +65,7 @@ class Filler:
             self.engine.start(container)
             code = self.engine.wait(container, _UNPACK_MS)
             if code != 0:
-                said = self.engine.output(container, 65536).decode("utf-8", "replace").strip()
+                said = self.engine.complaints(container, 65536).decode("utf-8", "replace").strip()
                 raise EngineError(f"the index can't be laid out (exit {code}): {said}", document=f"volume {name}")
         finally:
             self.engine.remove(container)

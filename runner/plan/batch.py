@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MIB: Final = 1 << 20
 _OUTPUT_BYTES: Final = 2048 * _MIB
+_COMPLAINTS_BYTES: Final = 16 * _MIB
 # An embedding model reads some tens of passages a second, and batches are cut to minutes: an hour is a hang.
 _PATIENCE_MS: Final = 3_600_000
 
@@ -92,7 +93,8 @@ class Batches:
         code = self.engine.wait(container, _PATIENCE_MS)
         stdout = self.engine.output(container, _OUTPUT_BYTES)
         if code != 0:
-            end = stdout.decode("utf-8", "replace")[-2000:].strip()
+            said = stdout + self.engine.complaints(container, _COMPLAINTS_BYTES)
+            end = said.decode("utf-8", "replace")[-2000:].strip()
             raise EngineError(f"{' '.join(job.command)} ended with {code}: {end}", document=f"image {job.image}")
         found = {
             entry.name.partition("/")[2]: entry.data

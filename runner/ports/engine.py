@@ -174,6 +174,9 @@ class Engine(Protocol):
     def output(self, container: str, limit_bytes: int) -> bytes:
         """What the container wrote to standard output, at most the first `limit_bytes`."""
 
+    def complaints(self, container: str, limit_bytes: int) -> bytes:
+        """What the container wrote to standard error, at most the first `limit_bytes`."""
+
     def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
         """The entries below `path`, in the engine's order, until `limit_bytes` were read.
 

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
     [
         ("overhead.py", ["--rounds", "1", "--repetitions", "1"], "wall_ms_per_trial"),
         ("ending.py", ["--pods", "1"], "ms"),
+        ("indexing.py", ["--passages", "200", "--queries", "5"], "search"),
     ],
 )
 def test_a_benchmark_measures(name: str, few: list[str], measured: str, engine_address: str) -> None:

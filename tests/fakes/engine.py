@@ -116,6 +116,7 @@ class _Container:
     running: bool = False
     end: Exit | None = None
     stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
     script: Script | None = None
     waits: Wait | None = None
     left_ms: int = 0
@@ -155,6 +156,9 @@ class Box:
 
     def say(self, data: bytes) -> None:
         self.container.stdout += data
+
+    def complain(self, data: bytes) -> None:
+        self.container.stderr += data
 
     def tell(self, event: str, **more: object) -> None:
         self.say(json.dumps({"event": event, **more}).encode() + b"\n")
@@ -381,6 +385,10 @@ class FakeEngine:
     def output(self, container: str, limit_bytes: int) -> bytes:
         with self._lock:
             return bytes(self._held("output", container).stdout[:limit_bytes])
+
+    def complaints(self, container: str, limit_bytes: int) -> bytes:
+        with self._lock:
+            return bytes(self._held("complaints", container).stderr[:limit_bytes])
 
     def read_tree(self, container: str, path: str, limit_bytes: int) -> Iterator[Entry]:
         with self._lock:

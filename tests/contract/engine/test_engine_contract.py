@@ -62,6 +62,12 @@ def _dies(box: Box) -> int:
     return 3
 
 
+def _complains(box: Box) -> int:
+    box.say(b"well so far\n")
+    box.complain(b"it is wrong\n")
+    return 2
+
+
 def _prints(box: Box) -> int:
     box.say(b"0123456789" * 20_000)
     return 0
@@ -131,6 +137,9 @@ DEAF = Program(
     "import signal, time\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
     'print(\'{"event": "ready"}\', flush=True)\nwhile True: time.sleep(60)',
     _deaf,
+)
+COMPLAINS = Program(
+    "import sys; print('well so far'); sys.exit(print('it is wrong', file=sys.stderr) or 2)", _complains
 )
 PRINTS = Program("print('0123456789' * 20000, end='')", _prints)
 COPIES = Program("open('/out/copy', 'wb').write(open('/in/folder/greeting', 'rb').read())", _copies)
@@ -497,6 +506,16 @@ def test_output_is_cut_at_its_limit(bench: Bench) -> None:
     assert bench.engine.output(box, 7) == b"0123456"
     assert bench.engine.output(box, 200_000) == b"0123456789" * 20_000
     assert bench.engine.output(box, MIB) == b"0123456789" * 20_000
+
+
+def test_standard_error_is_told_apart(bench: Bench) -> None:
+    """A program that refuses says there why."""
+    box = bench.container(COMPLAINS)
+    bench.engine.start(box)
+    assert bench.engine.wait(box, 30_000) == 2
+    assert bench.engine.output(box, 100) == b"well so far\n"
+    assert bench.engine.complaints(box, 100) == b"it is wrong\n"
+    assert bench.engine.complaints(box, 5) == b"it is"
 
 
 def test_a_container_that_is_gone_is_an_error(bench: Bench) -> None:

@@ -57,6 +57,18 @@ def test_vectors_are_those_of_a_query_and_keep_their_order(tmp_path: Path) -> No
     assert {len(vector) for vector in vectors} == {4 * 384}
 
 
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_the_number_of_threads_changes_no_bit(tmp_path: Path, threads: str) -> None:
+    """An index is the same whatever machine made it fast."""
+    source, sink = tmp_path / "texts.jsonl", tmp_path / "vectors.jsonl"
+    source.write_text("".join(json.dumps({"text": f"text {number}"}) + "\n" for number in range(4)), "utf-8")
+    done = embedder("run", "--texts", source, "--vectors", sink, "--threads", threads)
+    assert done.returncode == 0, done.stderr
+    model = MiniLM(MODEL_DIR)
+    vectors = [base64.b64decode(json.loads(line)["vector"]) for line in sink.read_text("ascii").splitlines()]
+    assert vectors == [model.embed(f"text {number}").astype("<f4").tobytes() for number in range(4)]
+
+
 def test_no_texts_have_no_vectors(tmp_path: Path) -> None:
     """An empty file in, an empty file out."""
     (tmp_path / "texts.jsonl").write_bytes(b"")

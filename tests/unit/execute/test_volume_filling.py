@@ -52,12 +52,12 @@ def test_an_index_is_laid_out_and_its_archive_is_gone() -> None:
 
 
 def refuses(box: Box) -> int:
-    box.say(b"not an archive\n")
+    box.complain(b"not an archive\n")
     return 2
 
 
 def hangs(box: Box) -> Script:
-    box.say(b"unpacking\n")
+    box.complain(b"unpacking\n")
     yield Hang()
     return 0
 

@@ -225,7 +225,8 @@ def test_what_a_container_gives_back_is_not_believed(role: str, behaviour: Behav
 
 
 def fails(box: Box) -> int:
-    box.say(b"no such model\n")
+    box.say(b"loading\n")
+    box.complain(b"no such model\n")
     return 3
 
 
@@ -236,7 +237,7 @@ def hangs(box: Box) -> Script:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"), [(fails, "ended with 3: no such model"), (hangs, "ended with None: waiting")]
+    ("behaviour", "message"), [(fails, "ended with 3: loading.*no such model"), (hangs, "ended with None: waiting")]
 )
 def test_a_container_that_fails_or_hangs_is_told_with_its_words(behaviour: Behaviour, message: str) -> None:
     """An hour is enough for any corpus; nothing of the container is left."""
