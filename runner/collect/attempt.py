@@ -66,12 +66,12 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
     report = client.parse(files.get(STDOUT, b""), files.get(STDERR, b""))
     report = with_start(report, client, documents, expectation)
     verdict = _verdict(documents, report, evidence)
-    sidecar = documents.sidecar
+    observed, sidecar = _observed(documents, "client"), documents.sidecar
     return AttemptResult(
         outcome=verdict.outcome,
         reason=short(verdict.reason),
         answer=report.answer if verdict.outcome is Outcome.COMPLETED else "",
-        observed=_observed(documents, "client"),
+        observed=observed,
         observed_memory=_observed(documents, "memory"),
         reported=report.reported,
         reported_cost_microusd=report.cost_microusd,

@@ -145,7 +145,7 @@ def _says(exchange: Exchange) -> bool:
 
 
 def _count(exchange: Exchange, name: str) -> int | None:
-    count = dict(exchange.usage).get(name) if isinstance(exchange.usage, TokenCounts) else None
+    count = exchange.usage.of(name) if isinstance(exchange.usage, TokenCounts) else None
     return count if isinstance(count, int) else None
 
 

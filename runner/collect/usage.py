@@ -134,7 +134,7 @@ def _model_of(exchange: Exchange) -> str:
 
 
 def _is_whole(usage: TokenCounts | NoUsage) -> bool:
-    return isinstance(usage, TokenCounts) and not any(isinstance(count, NoUsage) for _, count in usage)
+    return isinstance(usage, TokenCounts) and not any(isinstance(usage.of(name), NoUsage) for name in TOKEN_CLASSES)
 
 
 def rate_of(exchange: Exchange) -> tuple[str, ...]:
@@ -216,14 +216,16 @@ def _of_prompts(exchanges: Sequence[Exchange], chosen: Callable[[list[int]], int
 
 def _prompt_tokens(exchange: Exchange) -> int:
     """As far as they are known."""
-    counts = [_tokens(exchange, name) for name in INPUT_CLASSES]
-    return sum(count.value for count in counts if isinstance(count, Measured))
+    if isinstance(exchange.usage, NoUsage):
+        return 0
+    counts = [exchange.usage.of(name) for name in INPUT_CLASSES]
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def _tokens(exchange: Exchange, name: str) -> Quantity:
     match exchange.usage:
         case TokenCounts() as counts:
-            count = dict(counts)[name]
+            count = counts.of(name)
             if isinstance(count, NoUsage):
                 return Unavailable(f"exchange {exchange.seq}: {count.unavailable}")
             return Measured(count)

@@ -99,6 +99,11 @@ class TokenCounts(Part):
     cache_write_5m_input_tokens: Tokens | NoUsage
     cache_write_1h_input_tokens: Tokens | NoUsage
 
+    def of(self, token_class: str) -> int | NoUsage:
+        """The tokens of `token_class`, one of `TOKEN_CLASSES`."""
+        count: int | NoUsage = getattr(self, token_class)
+        return count
+
 
 class UsageDetails(Part):
     """What else of an answer bears on its price, in the provider's words."""

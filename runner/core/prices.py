@@ -304,18 +304,21 @@ def _exact_cost(
     lengths = _length_factors(usage, tokens, table.limit_of(price.model))
     if isinstance(lengths, Unavailable):
         return lengths
-    exact = Fraction(0)
+    input_price = output_price = 0
     for name, count in tokens.items():
-        factor = lengths[0] if name in INPUT_CLASSES else lengths[1]
-        exact += Fraction(count * price.microusd_per_million(name), _PER_TOKENS) * factor
-    return _with_surcharges(exact, usage, table, price.model)
+        if name in INPUT_CLASSES:
+            input_price += count * price.microusd_per_million(name)
+        else:
+            output_price += count * price.microusd_per_million(name)
+    permilles = input_price * lengths[0] + output_price * lengths[1]
+    return _with_surcharges(Fraction(permilles, _PER_TOKENS * _PERMILLE), usage, table, price.model)
 
 
 def _length_factors(
     usage: ModelUsage, tokens: Mapping[str, int], limit: LengthLimit | None
-) -> tuple[Fraction, Fraction] | Unavailable:
-    """What multiplies the rates of input and output, by how long the prompts of `usage` were."""
-    plain = Fraction(1), Fraction(1)
+) -> tuple[int, int] | Unavailable:
+    """What multiplies the rates of input and output, in permille, by how long the prompts of `usage` were."""
+    plain = _PERMILLE, _PERMILLE
     if limit is None:
         return plain
     together = sum(count for kind, count in tokens.items() if kind in INPUT_CLASSES)
@@ -324,7 +327,7 @@ def _length_factors(
     if (longest.value if isinstance(longest, Measured) else together) < limit.below_input_tokens:
         return plain
     if isinstance(shortest, Measured) and shortest.value >= limit.below_input_tokens and limit.input_permille:
-        return Fraction(limit.input_permille, _PERMILLE), Fraction(limit.output_permille, _PERMILLE)
+        return limit.input_permille, limit.output_permille
     return Unavailable(f"{limit.model} used {together} input tokens: {limit.reason}")
 
 

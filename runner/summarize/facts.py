@@ -58,6 +58,9 @@ class Spent:
     without_cost: int
 
 
+_NONE: Final = Spent(0, 0, 0, 0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """One planned trial."""
@@ -230,22 +233,36 @@ def _agrees(record: Record) -> bool:
 
 def _spent(attempts: tuple[AttemptRecord, ...], prices: PriceTable, price_model: str) -> Spent:
     """What is known of each attempt counts, the input of an answer that was cut too; nothing is guessed."""
+    parts = [_spent_in(attempt, prices, price_model) for attempt in attempts]
+    return (
+        parts[0] if len(parts) == 1 else Spent(*map(sum, zip(*map(_numbers, parts), strict=True))) if parts else _NONE
+    )
 
-    def cost(usages: Iterable[ModelUsage]) -> int:
-        return known_cost_microusd(usages, prices, price_model)
 
-    usages = [(*attempt.observed, *attempt.observed_memory) for attempt in attempts]
-    unknown = [unknown_usage(attempt.outcome, own) for attempt, own in zip(attempts, usages, strict=True)]
-    pairs = list(zip(unknown, usages, strict=True))
+def _numbers(spent: Spent) -> tuple[int, ...]:
+    return (
+        spent.tokens,
+        spent.cost_microusd,
+        spent.memory_tokens,
+        spent.memory_cost_microusd,
+        spent.without_tokens,
+        spent.without_cost,
+    )
+
+
+def _spent_in(attempt: AttemptRecord, prices: PriceTable, price_model: str) -> Spent:
+    usages = (*attempt.observed, *attempt.observed_memory)
+    unknown = unknown_usage(attempt.outcome, usages)
+    tokens = unknown or all_tokens(usages)
+    cost = unknown or list_cost_microusd(usages, prices, price_model)
+    known = known_cost_microusd
     return Spent(
-        tokens=sum(map(_known_tokens, usages)),
-        cost_microusd=sum(map(cost, usages)),
-        memory_tokens=sum(_known_tokens(attempt.observed_memory) for attempt in attempts),
-        memory_cost_microusd=sum(cost(attempt.observed_memory) for attempt in attempts),
-        without_tokens=sum(isinstance(reason or all_tokens(own), Unavailable) for reason, own in pairs),
-        without_cost=sum(
-            isinstance(reason or list_cost_microusd(own, prices, price_model), Unavailable) for reason, own in pairs
-        ),
+        tokens=tokens.value if isinstance(tokens, Measured) else _known_tokens(usages),
+        cost_microusd=cost.value if isinstance(cost, Measured) else known(usages, prices, price_model),
+        memory_tokens=_known_tokens(attempt.observed_memory),
+        memory_cost_microusd=known(attempt.observed_memory, prices, price_model),
+        without_tokens=int(isinstance(tokens, Unavailable)),
+        without_cost=int(isinstance(cost, Unavailable)),
     )
 
 
