@@ -131,9 +131,10 @@ def measured_pairs(measure: Measure, table: Table, treatment: Treatment) -> Meas
 
 
 def _excluded(table: Table, missing: NDArray[np.int64]) -> tuple[Exclusion, ...]:
-    """Why blocks are left out, by what the first arm says that lacks the measure."""
+    """Why blocks are left out: how the first arm ended that doesn't stand; where all do, why the first lacks it."""
     lacking = np.flatnonzero((missing != KNOWN).any(axis=0))
-    first = (missing[:, lacking] != KNOWN).argmax(axis=0)
+    ended = missing[:, lacking] < 0
+    first = np.where(ended.any(axis=0), ended, missing[:, lacking] != KNOWN).argmax(axis=0)
     pairs = np.stack([first, missing[first, lacking]], axis=1)
     found: dict[str, int] = {}
     for (arm, why), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):

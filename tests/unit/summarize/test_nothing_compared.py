@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.core.outcomes import Outcome
 from runner.core.quantities import Measured, Unavailable
+from runner.core.summary import Exclusion
 from runner.summarize.summary import summarize
 from tests.fakes.records import Run, RunSpec, Usage, make_run
 
@@ -44,6 +45,16 @@ def test_a_measure_that_no_complete_block_has_names_itself() -> None:
     summary = summary_of(run.with_records({r.trial: r.model_copy(update={"turns": nothing}) for r in run.records}))
     (turns,) = (item for item in summary.views[0].contrasts if item.measure == "turns")
     assert turns.ratio_ppm.value == Unavailable("no block has this measure in every arm")
+
+
+def test_an_incomplete_block_is_left_out_for_that_and_not_for_a_measure() -> None:
+    """An arm without turns, and another that ran out of time: every measure names the second."""
+    run = make_run(RunSpec(tasks=("a", "b"), repetitions=1, outcomes={"a.r1.memory": Outcome.TIMEOUT}))
+    silent = {r.trial: r.model_copy(update={"turns": Unavailable("no result")}) for r in run.records if r.arm == "off"}
+    rows = summary_of(run.with_records(silent)).views[0].totals
+    ended, unknown = (Exclusion(reason=f"{why}", blocks=1) for why in ("memory: ended timeout", "off: no result"))
+    assert {row.excluded for row in rows if row.measure != "turns"} == {(ended,)}
+    assert [row.excluded for row in rows if row.measure == "turns"] == [(ended, unknown)]
 
 
 def test_arms_that_may_not_be_compared_are_compared_nowhere() -> None:
