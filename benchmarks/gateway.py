@@ -1,10 +1,12 @@
 """What does the gateway cost? Latency, throughput, start and memory, beside a direct connection and other proxies.
 
-    python benchmarks/gateway.py [--mitmdump PATH] [--litellm PATH] [--out FILE]
+    python benchmarks/gateway.py [--mitmdump PATH] [--litellm PATH] [--rounds N] [--out FILE]
 
 All of it is measured in one run on loopback, round by round: whatever else the machine does meets everybody. The
-upstream streams a short answer of the Messages API, or 50 MB of one; the gateway records every body. Exit code 1: a
-bound doesn't hold. Another proxy is measured where its program is given: install one beside this project, not into it.
+upstream streams a short answer of the Messages API, or 50 MB of one; the gateway records every body, and once more with
+bodies left out. The floor is a program that copies bytes from one connection to another and knows nothing: what any
+proxy costs on this machine, in this language, at this moment. Exit code 1: a bound doesn't hold. Another proxy is
+measured where its program is given: install one beside this project, not into it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "images/gateway/gateway/main.py"
 TOKEN = "benchmark-token"  # noqa: S105 - worth nothing anywhere
+OURS = ("direct", "floor", "pairbench", "left out")
 STREAMS = 8
 ROUNDS = 12
+THROUGHPUT_ROUNDS = 5
 REQUESTS_A_ROUND = 10
 # A model thinks before it speaks, and speaks word by word: far faster here than any does.
 FIRST_S = 0.02
@@ -146,8 +150,10 @@ def rss_bytes(pid: int) -> int:
 
 
 @contextlib.asynccontextmanager
-async def gateway(port: int, folder: Path) -> AsyncIterator[Route]:
+async def gateway(name: str, port: int, folder: Path, bodies: str) -> AsyncIterator[Route]:
     """Ours, in live mode, as a pod starts it."""
+    folder /= bodies
+    folder.mkdir()
     key = folder / "key"
     key.write_text("benchmark")
     config = folder / "gateway.json"
@@ -161,6 +167,7 @@ async def gateway(port: int, folder: Path) -> AsyncIterator[Route]:
         "seed": "benchmark",
         "record_limit_bytes": 1 << 30,
         "request_limit": 100_000,
+        "bodies": bodies,
         "upstream": {"base_url": f"http://127.0.0.1:{port}", "auth": "api-key", "ca_file": None, "key_file": str(key)},
     }
     config.write_text(json.dumps(document))
@@ -171,7 +178,7 @@ async def gateway(port: int, folder: Path) -> AsyncIterator[Route]:
     assert process.stdout is not None
     ready = json.loads(await process.stdout.readline())
     try:
-        yield Route("pairbench", int(ready["tcp"].rpartition(":")[2]), process.pid, time.perf_counter() - began)
+        yield Route(name, int(ready["tcp"].rpartition(":")[2]), process.pid, time.perf_counter() - began)
     finally:
         process.terminate()
         await process.wait()
@@ -203,6 +210,74 @@ async def foreign(name: str, arguments: list[str], port: int, environment: dict[
         await process.wait()
 
 
+class Copying(asyncio.Protocol):
+    """One side of a pair of connections: what comes on it goes out on the other."""
+
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self.other: Copying | None = None
+        self.early: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self.other is None:
+            self.early.append(data)
+        else:
+            self.other.transport.write(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self.other is not None:
+            self.other.transport.close()
+
+    def pause_writing(self) -> None:
+        if self.other is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.other is not None:
+            self.other.transport.resume_reading()
+
+
+async def copy(port: int) -> None:
+    """The floor, in a process of its own; says its port, and never ends by itself."""
+    loop = asyncio.get_running_loop()
+    kept: set[asyncio.Task[None]] = set()
+
+    async def join(near: Copying) -> None:
+        _, far = await loop.create_connection(Copying, "127.0.0.1", port)
+        near.other, far.other = far, near
+        far.transport.writelines(near.early)
+
+    class Near(Copying):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            kept.add(loop.create_task(join(self)))
+
+    server = await loop.create_server(Near, "127.0.0.1", 0)
+    print(json.dumps({"tcp": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"}), flush=True)
+    await server.serve_forever()
+
+
+@contextlib.asynccontextmanager
+async def floor(port: int) -> AsyncIterator[Route]:
+    """A copy of bytes."""
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--copy", str(port), stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    ready = json.loads(await process.stdout.readline())
+    try:
+        yield Route("floor", int(ready["tcp"].rpartition(":")[2]), process.pid, time.perf_counter() - began)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
 def free_port() -> int:
     import socket  # noqa: PLC0415 - here only
 
@@ -217,7 +292,9 @@ async def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     port = int(server.sockets[0].getsockname()[1])
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw")))
-        routes = [Route("direct", port), await stack.enter_async_context(gateway(port, folder))]
+        routes = [Route("direct", port), await stack.enter_async_context(floor(port))]
+        for name, bodies in (("pairbench", "kept"), ("left out", "left_out")):
+            routes.append(await stack.enter_async_context(gateway(name, port, folder, bodies)))
         if options.mitmdump:
             own = free_port()
             arguments = [
@@ -238,18 +315,22 @@ async def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
                 "      model: anthropic/claude-sonnet-4-5\n"
                 f"      api_base: http://127.0.0.1:{port}\n      api_key: benchmark\n"
             )
+            # It accepts one key, and wants a better one than this.
+            environment = {"LITELLM_MASTER_KEY": TOKEN, "LITELLM_LOG": "ERROR"}
+            environment["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
             arguments = [options.litellm, "--config", str(config), "--port", str(own), "--host", "127.0.0.1"]
-            routes.append(await stack.enter_async_context(foreign("litellm", arguments, own, {"LITELLM_LOG": "ERROR"})))
+            routes.append(await stack.enter_async_context(foreign("litellm", arguments, own, environment)))
         idle = {route.name: rss_bytes(route.pid) if route.pid else 0 for route in routes}
         seconds: dict[str, list[float]] = {route.name: [] for route in routes}
         rates: dict[str, list[float]] = {route.name: [] for route in routes}
-        for number in range(ROUNDS + 1):
+        for number in range(options.rounds + 1):
             for route in routes:
                 found = await latencies(route)
                 # The first round warms everybody up.
                 seconds[route.name] += found if number else []
-        for _ in range(3):
+        for _ in range(THROUGHPUT_ROUNDS):
             for route in routes:
+                # It takes minutes for as many bytes, which say nothing more.
                 if route.name != "litellm":
                     rates[route.name].append(await throughput(route))
         server.close()
@@ -280,7 +361,7 @@ def verdicts(figures: dict[str, dict[str, float]]) -> dict[str, bool]:
         "idle in <= 60 MB": ours["idle_mb"] <= 60,
     }
     for name in figures:
-        if name not in {"direct", "pairbench"}:
+        if name not in OURS:
             bound = added[name]["first_byte_p50_ms"] / 5
             found[f"added p50 <= 1/5 of {name}'s"] = added["pairbench"]["first_byte_p50_ms"] <= bound
     return found
@@ -292,7 +373,11 @@ def main() -> int:
     parser.add_argument("--mitmdump", default="", help="its program, of an environment of its own")
     parser.add_argument("--litellm", default="", help="likewise")
     parser.add_argument("--out", type=Path, help="where figures and verdicts go, as JSON")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of eight streams with ten requests each")
+    parser.add_argument("--copy", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.copy:
+        asyncio.run(copy(options.copy))
     figures = asyncio.run(measure(options))
     held = verdicts(figures)
     for name, row in figures.items():

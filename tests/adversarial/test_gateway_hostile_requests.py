@@ -17,7 +17,7 @@ from gateway.admission import Admission
 from gateway.config import Token
 from gateway.connection import WireLimits
 from gateway.evidence import Evidence
-from gateway.exchange import Answer, Observation, UsageUnavailable
+from gateway.exchange import Answer, Burst, Observation, UsageUnavailable, burst_of
 from gateway.gateway import Gateway
 from gateway.server import Server
 
@@ -203,7 +203,7 @@ def is_honest_request_answered_or_dropped(gateway: RunningGateway) -> bool:
 class ChosenUpstream:
     """Answers every request with the same body, or fails."""
 
-    def __init__(self, body: Callable[[], AsyncGenerator[bytes, None]]) -> None:
+    def __init__(self, body: Callable[[], AsyncGenerator[Burst, None]]) -> None:
         self.body = body
 
     async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:  # noqa: ARG002
@@ -239,12 +239,12 @@ def test_a_client_that_goes_away_mid_stream_is_cut(tmp_path: Path) -> None:
     gone = asyncio.Event()
     closed: list[bool] = []
 
-    async def body() -> AsyncGenerator[bytes, None]:
+    async def body() -> AsyncGenerator[Burst, None]:
         try:
-            yield b"first"
+            yield burst_of(b"first")
             await gone.wait()
             while True:
-                yield b"more" * 1000
+                yield burst_of(b"more" * 1000)
                 await asyncio.sleep(0)
         finally:
             closed.append(True)
@@ -269,10 +269,10 @@ def test_a_client_that_does_not_read_is_cut(tmp_path: Path) -> None:
 
     gave_up = asyncio.Event()
 
-    async def body() -> AsyncGenerator[bytes, None]:
+    async def body() -> AsyncGenerator[Burst, None]:
         try:
             while True:
-                yield b"x" * 65536
+                yield burst_of(b"x" * 65536)
         finally:
             gave_up.set()
 
@@ -303,8 +303,8 @@ def test_a_client_that_does_not_read_is_cut(tmp_path: Path) -> None:
 def test_slow_and_large_requests_are_refused(tmp_path: Path, sent: bytes, limits: WireLimits, status: int) -> None:
     """Time and size are bounded, whatever the client declares, and the refusal is recorded."""
 
-    async def body() -> AsyncGenerator[bytes, None]:
-        yield b"never asked for"
+    async def body() -> AsyncGenerator[Burst, None]:
+        yield burst_of(b"never asked for")
 
     async def scenario() -> bytes:
         async with serving(tmp_path, ChosenUpstream(body), limits) as (reader, writer, _):
@@ -328,8 +328,8 @@ def test_a_fault_of_the_gateway_is_an_answer_and_is_recorded(tmp_path: Path) -> 
                 raise ZeroDivisionError
             return await super().answer(exchange, take_model_request)
 
-    async def body() -> AsyncGenerator[bytes, None]:
-        yield b"fine"
+    async def body() -> AsyncGenerator[Burst, None]:
+        yield burst_of(b"fine")
 
     async def scenario() -> None:
         async with serving(tmp_path, Faulty(body), WireLimits()) as (reader, writer, _):
@@ -346,8 +346,8 @@ def test_a_fault_of_the_gateway_is_an_answer_and_is_recorded(tmp_path: Path) -> 
 def test_a_full_disk_ends_the_answer_before_its_last_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When evidence can't be written the client isn't told that its answer is complete."""
 
-    async def body() -> AsyncGenerator[bytes, None]:
-        yield b"unrecorded"
+    async def body() -> AsyncGenerator[Burst, None]:
+        yield burst_of(b"unrecorded")
 
     async def scenario() -> bytes:
         async with serving(tmp_path, ChosenUpstream(body), WireLimits()) as (reader, writer, _):

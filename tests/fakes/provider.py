@@ -103,7 +103,7 @@ def agent(model_name: Callable[[str], str] = lambda asked: asked) -> Behaviour:
 
         if isinstance(answer.body, bytes):
             return Reply(answer.status or 200, answer.headers, [named(answer.body)], whole=True)
-        pieces = [named(piece) async for piece in answer.body]
+        pieces = [named(burst.body) async for burst in answer.body]
         whole = answer.length_bytes is not None
         return Reply(answer.status or 200, answer.headers, pieces, whole=whole)
 

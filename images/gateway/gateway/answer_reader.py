@@ -18,16 +18,18 @@ HELD_LIMIT_BYTES = 32 * 1024 * 1024
 # Only events that hold this are read, by API; all others are text, and there are thousands of them.
 TELLING_OF_MESSAGES = b"message_"
 TELLING_OF_RESPONSES = b'"usage"'
+# Of an event; the last one of a stream may come in pieces.
+END, CRLF_END = b"\n\n", b"\r\n\r\n"
+LINE_ENDS = (b"\r", b"\n")
 RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class AnswerReader:
     """Reads one answer, piece by piece."""
 
-    def __init__(self, request: Request, asked: str | None, status: int, content: tuple[str, str]) -> None:
+    def __init__(self, request: Request, status: int, content: tuple[str, str]) -> None:
         """Nothing of the body was read; `content` is its type and its encoding."""
         content_type, content_encoding = content
-        self._asked = asked
         self._is_messages = request.path == MESSAGES_PATH
         self._telling = TELLING_OF_MESSAGES if self._is_messages else TELLING_OF_RESPONSES
         self._is_model_request = request.method == "POST" and request.path in MODEL_PATHS
@@ -48,21 +50,23 @@ class AnswerReader:
         if self._decoder is None or not self._is_model_request:
             return
         try:
-            self._held += self._decoder.decode(data)
+            text = self._decoder.decode(data)
         except DecodingError as error:
             self._give_up(f"the body can't be decoded: {error}")
             return
         if self._streamed:
-            self._read_events()
+            self._read_events(text)
+        else:
+            self._held += text
         if len(self._held) > HELD_LIMIT_BYTES:
             self._give_up(f"the body holds more than {HELD_LIMIT_BYTES} bytes at once")
 
-    def observation(self, *, broken_off: bool) -> Observation:
-        """What the answer said until now; `broken_off` when it never came to its end."""
+    def observation(self, asked: str | None, *, broken_off: bool) -> Observation:
+        """What the answer to a request for the model `asked` said until now; `broken_off`: it never came to its end."""
         if not self._streamed and self._decoder is not None and self._is_model_request and not broken_off:
             self._read_whole(self._document(bytes(self._held)))
         return Observation(
-            self._asked,
+            asked,
             self._model,
             self._stop,
             self._streamed,
@@ -88,17 +92,23 @@ class AnswerReader:
         self._problem, self._decoder = problem, None
         self._held.clear()
 
-    def _read_events(self) -> None:
-        """Whole events are read and no longer held."""
-        if self._held.endswith(b"\n\n"):
-            end = len(self._held)
-        else:
-            end = max(self._held.rfind(b"\n\n") + 2, self._held.rfind(b"\r\n\r\n") + 4)
-        if end < 4:
-            return
-        whole = bytes(self._held[:end])
-        del self._held[:end]
-        if self._telling in whole:
+    def _read_events(self, text: bytes) -> None:
+        """Whole events are read; the beginning of one is held."""
+        if self._held:
+            if END not in text and CRLF_END not in text and text[:1] not in LINE_ENDS and text[1:2] not in LINE_ENDS:
+                self._held += text
+                return
+            text = bytes(self._held) + text
+            self._held.clear()
+        end = text.rfind(END) + len(END)
+        if end < len(END):
+            end = text.rfind(CRLF_END) + len(CRLF_END)
+            if end < len(CRLF_END):
+                self._held += text
+                return
+        self._held += text[end:]
+        if text.find(self._telling, 0, end) >= 0:
+            whole = text[:end]
             for event in whole.replace(b"\r\n", b"\n").split(b"\n\n"):
                 if self._telling in event:
                     self._read_event(event)

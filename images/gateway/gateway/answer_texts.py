@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 READ_LIMIT_BYTES = 16 * 1024 * 1024
 # Clients give the last text of an answer, or all of them, as theirs.
 MOST_TEXTS = 8
+STARTS_WITHIN_BYTES = 64
 TELLING = b'"text"'
 
 
@@ -47,19 +48,21 @@ class AnswerTexts:
         if self._read_bytes > READ_LIMIT_BYTES:
             self._decoder = None
             self._held.clear()
+            self._texts.clear()
             return
-        self._held += text
-        if self._streamed is None and (start := self._held.lstrip()):
+        if self._streamed is None and (start := (bytes(self._held) + text[:STARTS_WITHIN_BYTES]).lstrip()):
             self._streamed = not start.startswith(b"{")
         if self._streamed:
-            self._read_events(self._held.rfind(b"\n") + 1)
+            self._read_events(text)
+        else:
+            self._held += text
 
     def digests(self) -> tuple[str, ...] | None:
         """Of each text without its white space, and of several all together; None where the answer wasn't read."""
         if self._decoder is None:
             return None
         if self._streamed:
-            self._read_events(len(self._held))
+            self._read_lines(bytes(self._held))
         else:
             self._read_whole()
         texts = ["".join("".join(parts).split()) for _, parts in sorted(self._texts.items())]
@@ -67,19 +70,26 @@ class AnswerTexts:
         joined = ["".join(found)] if len(found) > 1 else []
         return tuple(_digest(text) for text in (*found[-MOST_TEXTS:], *joined))
 
-    def _read_events(self, end: int) -> None:
-        """The lines before `end` are read and no longer held."""
-        if end == 0:
+    def _read_events(self, text: bytes) -> None:
+        """Whole lines are read; the beginning of one is held."""
+        end = text.rfind(b"\n") + 1
+        if not end:
+            self._held += text
             return
-        lines = bytes(self._held[:end])
-        del self._held[:end]
+        lines = text[:end]
+        if self._held:
+            lines = bytes(self._held) + lines
+            self._held.clear()
+        self._held += text[end:]
+        self._read_lines(lines)
+
+    def _read_lines(self, lines: bytes) -> None:
         if TELLING not in lines:
             return
-        for line in lines.split(b"\n"):
-            if TELLING in line and line.startswith(b"data:"):
-                event = _object(line[5:])
-                self._add(event.get("index"), event.get("delta"))
-                self._add(event.get("index"), event.get("content_block"))
+        told = [line[5:] for line in lines.split(b"\n") if TELLING in line and line.startswith(b"data:")]
+        for event in _objects(told):
+            self._add(event.get("index"), event.get("delta"))
+            self._add(event.get("index"), event.get("content_block"))
 
     def _read_whole(self) -> None:
         blocks = _object(bytes(self._held)).get("content")
@@ -96,6 +106,17 @@ class AnswerTexts:
 def texts_reader(request: Request, coding: str) -> AnswerTexts | None:
     """What reads the answer to the request; None where no model says anything in it that could be held against."""
     return AnswerTexts(coding) if request.method == "POST" and request.path == MESSAGES_PATH else None
+
+
+def _objects(told: list[bytes]) -> list[dict[str, Any]]:
+    """Those of the texts that are objects; all of them are read at once, unless one is damaged."""
+    try:
+        found = json.loads(b"[" + b",".join(told) + b"]")
+    except (ValueError, RecursionError):
+        found = []
+    if len(found) != len(told):
+        return [_object(data) for data in told]
+    return [item for item in found if isinstance(item, dict)]
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -14,23 +14,27 @@ from typing import TYPE_CHECKING
 
 import h11
 
+from gateway.chunks import chunk_of
 from gateway.evidence import EvidenceError
 from gateway.exchange import BrokenOffError, Request
 from gateway.provider_errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
-    from gateway.exchange import Answer, Exchange, Pieces
+    from gateway.exchange import Answer, Burst, Exchange, Pieces
     from gateway.gateway import Gateway
+    from gateway.inbox import Inbox
 
-READ_BYTES = 65536
 HEAD_LIMIT_BYTES = 65536
 # What is read and thrown away after an early refusal, so that the client reads the refusal instead of a reset.
 LINGER_BYTES = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
 # So much of a client's next requests is taken while it waits for an answer.
 AHEAD_BYTES = 65536
+# A client may lag so far behind a provider that sends faster than it reads.
+BEHIND_BYTES = 262144
+BODILESS = (204, 304)
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,14 @@ class Connection:
 
     def __init__(
         self,
-        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        inbox: Inbox,
         gateway: Gateway,
         limits: WireLimits,
         budget: BodyBudget,
     ) -> None:
         """Nothing has been read."""
         self.busy = False
-        self._reader, self._writer = streams
+        self._inbox = inbox
         self._gateway = gateway
         self._limits = limits
         self._budget = budget
@@ -93,11 +97,11 @@ class Connection:
             while await self._serve_one():
                 self._http.start_next_cycle()
         except (ClientGoneError, ConnectionError, EvidenceError, h11.LocalProtocolError):
-            self._writer.transport.abort()
+            self._inbox.transport.abort()
         except BrokenOffError as error:
             await self._break_off(reset=error.reset)
         finally:
-            self._writer.close()
+            self._inbox.transport.close()
 
     async def _serve_one(self) -> bool:
         """Whether another exchange may follow."""
@@ -134,7 +138,7 @@ class Connection:
 
     async def _receive(self, exchange: Exchange, head: Request) -> RefusedError | None:
         """The exchange has its request, or what came of it; returns what is wrong with it."""
-        received = bytearray()
+        received: list[bytes] = []
         problem: RefusedError | None = None
         try:
             async with asyncio.timeout(self._limits.body_seconds):
@@ -143,16 +147,15 @@ class Connection:
             problem = error
         except TimeoutError:
             problem = RefusedError(408, "bad_request", "The body of the request did not arrive.")
-        exchange.request = replace(head, body=bytes(received))
+        exchange.request = replace(head, body=b"".join(received))
         return problem
 
     async def _head(self) -> Request | RefusedError | None:
         """The next request's head, what is wrong with it, or None when no more comes."""
         if not self._http.trailing_data[0]:
             try:
-                self._http.receive_data(
-                    await asyncio.wait_for(self._reader.read(READ_BYTES), self._limits.idle_seconds)
-                )
+                async with asyncio.timeout(self._limits.idle_seconds):
+                    self._http.receive_data(await self._inbox.read())
             except TimeoutError:
                 return None
         try:
@@ -186,9 +189,9 @@ class Connection:
                 return event
             if self._http.they_are_waiting_for_100_continue:
                 self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
-            self._http.receive_data(await self._reader.read(READ_BYTES))
+            self._http.receive_data(await self._inbox.read())
 
-    async def _body(self, head: Request, received: bytearray) -> None:
+    async def _body(self, head: Request, received: list[bytes]) -> None:
         """The whole body is in `received`.
 
         Raises:
@@ -198,11 +201,11 @@ class Connection:
         if declared is not None and int(declared) > self._limits.body_bytes:
             raise RefusedError(413, "bad_request", "Request exceeds the maximum size")
         while isinstance(event := await self._event(), h11.Data):
-            self._hold(len(event.data), len(received))
-            received += event.data
+            self._hold(len(event.data))
+            received.append(event.data)
 
-    def _hold(self, more_bytes: int, before_bytes: int) -> None:
-        if before_bytes + more_bytes > self._limits.body_bytes or not self._budget.take(more_bytes):
+    def _hold(self, more_bytes: int) -> None:
+        if self._held_bytes + more_bytes > self._limits.body_bytes or not self._budget.take(more_bytes):
             raise RefusedError(413, "bad_request", "Request exceeds the maximum size")
         self._held_bytes += more_bytes
 
@@ -232,6 +235,8 @@ class Connection:
             self._gateway.record(exchange)
         self._write(last)
         await self._drain()
+        # Whoever else waits has its turn, also when this client has sent all of its requests at once.
+        await asyncio.sleep(0)
 
     def _whole(self, exchange: Exchange, answer: Answer, body: bytes) -> bytes:
         data = self._head_of(answer, ("content-length", str(len(body))))
@@ -242,31 +247,42 @@ class Connection:
         return data + (self._http.send(h11.EndOfMessage()) or b"")
 
     async def _pieces(self, exchange: Exchange, answer: Answer, body: Pieces) -> bytes:
-        """All but the returned bytes were sent; an empty piece sends what waits."""
+        """All but the returned bytes were sent; a burst of nothing sends what waits."""
         whole = answer.length_bytes is not None
         framing = ("content-length", str(answer.length_bytes)) if whole else ("transfer-encoding", "chunked")
         waiting = b"" if answer.status is None else self._head_of(answer, framing)
-        async for piece in body:
+        frame = self._framer(exchange, answer)
+        async for burst in body:
             self._require_client(exchange)
-            sent = b"" if exchange.request.method == "HEAD" else piece
-            framed = sent if answer.status is None else self._http.send(h11.Data(data=sent)) or b""
-            exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
-            if answer.body_limit_bytes is None:
-                self._gateway.make_room(exchange, len(sent))
-            exchange.take(sent)
-            self._gateway.look_ahead(exchange)
-            if whole and sent:
+            framed = frame(burst)
+            if whole and framed:
                 # It may be the last one, whose end is sent when the exchange is recorded.
-                self._write(waiting)
-                waiting = framed
+                framed, waiting = waiting, framed
             else:
-                self._write(waiting + framed)
-                waiting = b""
+                framed, waiting = waiting + framed if waiting else framed, b""
+            self._write(framed)
+            exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
+            if burst.body and exchange.request.method != "HEAD":
+                if answer.body_limit_bytes is None:
+                    self._gateway.make_room(exchange, len(burst.body))
+                exchange.take(burst.body)
+                self._gateway.look_ahead(exchange)
             await self._drain()
         exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
         if answer.status is None:
             return waiting
         return waiting + (self._http.send(h11.EndOfMessage()) or b"")
+
+    def _framer(self, exchange: Exchange, answer: Answer) -> Callable[[Burst], bytes]:
+        """What makes of a burst the bytes that go out."""
+        if answer.status is None:
+            return lambda burst: burst.body
+        http = self._http
+        if exchange.request.method == "HEAD":
+            return lambda _: http.send(h11.Data(data=b"")) or b""
+        if answer.length_bytes is None and answer.status not in BODILESS and http.their_http_version != b"1.0":
+            return lambda burst: burst.framed or chunk_of(burst.body)
+        return lambda burst: http.send(h11.Data(data=burst.body)) or b""
 
     def _head_of(self, answer: Answer, framing: tuple[str, str]) -> bytes:
         headers = [*answer.headers, framing]
@@ -278,79 +294,72 @@ class Connection:
     async def _listening(self) -> AsyncGenerator[None, None]:
         """What is done inside ends as soon as the client goes away, however long it would have waited.
 
+        One that sends more than anyone has asked for isn't listened to: its end shows when it is written to.
+
         Raises:
             ClientGoneError: then.
         """
         task = asyncio.current_task()
         gone = False
 
-        async def watch() -> None:
+        def leave() -> None:
             nonlocal gone
-            try:
-                while len(self._http.trailing_data[0]) < AHEAD_BYTES:
-                    data = await self._reader.read(READ_BYTES)
-                    if not data:
-                        break
-                    self._http.receive_data(data)
-                else:
-                    # It sends more than anyone has asked for: its end shows when it is written to.
-                    return
-            except ConnectionError:
-                pass
             gone = True
             if task is not None:
                 task.cancel()
 
-        watcher = asyncio.create_task(watch())
+        self._inbox.on_end = leave
+        if self._inbox.ended:
+            leave()
         try:
-            try:
-                yield
-            finally:
-                watcher.cancel()
-                await asyncio.wait({watcher})
+            yield
+            if gone:
+                # What was done inside never waited: the cancellation comes here.
+                await asyncio.sleep(0)
         except asyncio.CancelledError:
             if gone and task is not None and task.uncancel() == 0:
                 raise ClientGoneError from None
             raise
+        finally:
+            self._inbox.on_end = None
 
     async def _break_off(self, *, reset: bool) -> None:
         """All that was sent is out, and the connection ended where no end was due."""
-        self._writer.transport.set_write_buffer_limits(0)
+        self._inbox.transport.set_write_buffer_limits(0)
         await self._drain()
         if reset:
             # Closing with nothing to linger for is a reset; a Unix socket has none, and its peer sees an early end.
-            socket = self._writer.get_extra_info("socket")
+            socket = self._inbox.transport.get_extra_info("socket")
             socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
-            self._writer.transport.abort()
+            self._inbox.transport.abort()
 
     def _require_client(self, exchange: Exchange) -> None:
         """Returns while the client listens; one whose own request broke off is still told why."""
-        if self._writer.transport.is_closing() or (exchange.refused is None and self._reader.at_eof()):
+        if self._inbox.transport.is_closing() or (exchange.refused is None and self._inbox.ended):
             raise ClientGoneError
 
     def _write(self, data: bytes | None) -> None:
         if data:
-            self._writer.write(data)
+            self._inbox.transport.write(data)
 
     async def _drain(self) -> None:
-        transport = self._writer.transport
-        if not transport.is_closing() and transport.get_write_buffer_size() == 0:
-            # All of it is with the kernel: nothing to wait for, but whoever else waits has its turn.
-            await asyncio.sleep(0)
+        if self._inbox.transport.get_write_buffer_size() == 0:
+            # All of it is with the kernel.
             return
         try:
-            await asyncio.wait_for(self._writer.drain(), self._limits.write_stall_seconds)
+            async with asyncio.timeout(self._limits.write_stall_seconds):
+                await self._inbox.drain()
         except TimeoutError as error:
             raise ClientGoneError from error
 
     async def _linger(self) -> None:
         """The client had a chance to read the answer before the connection closes."""
-        if self._writer.can_write_eof():
-            self._writer.write_eof()
+        if self._inbox.transport.can_write_eof():
+            self._inbox.transport.write_eof()
         left_bytes = LINGER_BYTES
         try:
             async with asyncio.timeout(LINGER_SECONDS):
-                while left_bytes > 0 and (data := await self._reader.read(READ_BYTES)):
+                while left_bytes > 0 and (data := await self._inbox.read()):
                     left_bytes -= len(data)
         except TimeoutError:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -123,14 +123,31 @@ def unanswered(model_asked: str | None) -> Observation:
     return Observation(model_asked, None, None, streamed=False, usage=UsageUnavailable("no answer was made"))
 
 
+class Burst(NamedTuple):
+    """What of a body came at once; without any of it, what waits is to leave."""
+
+    body: bytes
+    sizes: tuple[int, ...]
+    """Of its pieces: the chunks that it came in."""
+    framed: bytes = b""
+    """The same in its chunks, as it came, which may begin and end within one; b"": it has no chunks yet."""
+    is_open: bool = False
+    """The last piece is the beginning of one, which the next burst goes on with."""
+
+
+def burst_of(piece: bytes) -> Burst:
+    """One whole piece."""
+    return Burst(piece, (len(piece),))
+
+
 class Pieces(Protocol):
-    """A body in pieces. Whoever asks for one closes it, also when no piece was ever asked for."""
+    """A body in bursts of pieces. Whoever asks for one closes it, also when no burst was ever asked for."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces, once."""
+    def __aiter__(self) -> AsyncIterator[Burst]:
+        """The bursts, once."""
 
-    async def __anext__(self) -> bytes:
-        """The next piece.
+    async def __anext__(self) -> Burst:
+        """The next burst.
 
         Raises:
             BrokenOffError: when the model's side ends before its end.

@@ -16,7 +16,7 @@ from gateway.wires import MODEL_PATHS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gateway.exchange import Exchange
+    from gateway.exchange import Burst, Exchange
     from gateway.model_connection import Arriving, ModelSide
     from gateway.origin import Auth, Origin
 
@@ -56,16 +56,17 @@ class LiveUpstream:
         headers = forwarded_headers(
             request.wire_headers, self._origin, self._auth, self._key, len(request.body) if has_body else None
         )
-        asked = facts_of(exchange).model
-        seen = Observation(asked, None, None, False, UsageUnavailable("no answer came"), True)
-        exchange.observation = seen
         try:
             arriving = await self._side.send(request.method, request.target, headers, request.body)
         except UnreachableError as error:
             raise RefusedError(
                 502, "upstream_unreachable", f"Pairbench can't reach the provider: {error}", final=False
             ) from error
-        body = LiveBody(arriving, exchange, asked)
+        except BaseException:
+            asked = facts_of(exchange).model
+            exchange.observation = Observation(asked, None, None, False, UsageUnavailable("no answer came"), True)
+            raise
+        body = LiveBody(arriving, exchange)
         length = arriving.header(b"content-length")
         return Answer(
             status=arriving.status,
@@ -80,31 +81,39 @@ class LiveUpstream:
 class LiveBody:
     """A body on its way, read along."""
 
-    def __init__(self, arriving: Arriving, exchange: Exchange, asked: str | None) -> None:
+    def __init__(self, arriving: Arriving, exchange: Exchange) -> None:
         """Nothing of it came."""
         kind, coding = (arriving.header(name) or b"" for name in (b"content-type", b"content-encoding"))
         self._arriving = arriving
+        self._exchange = exchange
         self._reader = AnswerReader(
-            exchange.request, asked, arriving.status, (kind.decode("latin-1"), coding.decode("latin-1"))
+            exchange.request, arriving.status, (kind.decode("latin-1"), coding.decode("latin-1"))
         )
+        self._unread = b""
         self._ended = False
 
     def __aiter__(self) -> LiveBody:
-        """The pieces, once."""
+        """The bursts, once."""
         return self
 
-    async def __anext__(self) -> bytes:
-        """The next piece, as the provider cut it.
+    async def __anext__(self) -> Burst:
+        """The next burst, as the provider cut it; what it says is read when the one after it is asked for.
 
         Raises:
             BrokenOffError: when the provider ends before the body's end.
         """
-        piece = await self._arriving.piece()
-        if not piece:
+        self._read_along()
+        burst = await self._arriving.burst()
+        if burst is None:
             self._ended = True
             raise StopAsyncIteration
-        self._reader.feed(piece)
-        return piece
+        self._unread = burst.body
+        return burst
+
+    def _read_along(self) -> None:
+        if self._unread:
+            self._reader.feed(self._unread)
+            self._unread = b""
 
     async def aclose(self) -> None:
         """The provider notices that nobody reads on."""
@@ -112,4 +121,5 @@ class LiveBody:
 
     def observation(self) -> Observation:
         """What the answer said as far as it came."""
-        return self._reader.observation(broken_off=not self._ended)
+        self._read_along()
+        return self._reader.observation(facts_of(self._exchange).model, broken_off=not self._ended)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ssl
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import h11
 
-from gateway.exchange import BrokenOffError
+from gateway.chunks import ChunkedBody, FramingError
+from gateway.exchange import BrokenOffError, Burst, burst_of
+from gateway.inbox import Inbox
 
 if TYPE_CHECKING:
     from gateway.origin import Headers, Origin
@@ -19,11 +22,11 @@ CONNECT_SECONDS = 30.0
 # A connection that rested longer may have been given up by the other side: what is sent on it would be lost.
 REST_SECONDS = 15.0
 MOST_RESTING = 16
-READ_BYTES = 262144
 HEAD_LIMIT_BYTES = 262144
-# A chunk is passed on as a whole unless it is larger than any event that was ever seen.
-CHUNK_LIMIT_BYTES = 1048576
 STREAM_LIMIT_BYTES = 1048576
+# A body up to this size leaves with its head in one call of the system.
+JOINED_BYTES = 131072
+BODILESS = (204, 304)
 
 
 class UnreachableError(Exception):
@@ -32,38 +35,32 @@ class UnreachableError(Exception):
 
 @dataclass
 class Wire:
-    """One connection and what was said on it."""
+    """One connection."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    http: h11.Connection = field(
-        default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT_BYTES)
-    )
+    inbox: Inbox
     rested_at: float = 0.0
 
     def is_fresh(self) -> bool:
-        """Whether the other side is likely to be there still."""
-        gone = self.reader.at_eof() or self.writer.transport.is_closing()
+        """Whether the other side is likely to be there still, and said nothing unasked."""
+        gone = self.inbox.ended or not self.inbox.is_empty or self.inbox.transport.is_closing()
         return not gone and time.monotonic() - self.rested_at < REST_SECONDS
 
-    async def event(self) -> object:
-        """The next thing that the provider says.
+    async def read(self) -> bytes:
+        """What the provider says next; b"" when it closed its side.
 
         Raises:
-            BrokenOffError: when it says nothing more, or what isn't HTTP.
+            BrokenOffError: when the connection was lost.
         """
         try:
-            while (event := self.http.next_event()) is h11.NEED_DATA:
-                self.http.receive_data(await self.reader.read(READ_BYTES))
+            return await self.inbox.read()
         except (ConnectionResetError, BrokenPipeError) as error:
             raise BrokenOffError(reset=True) from error
-        except (h11.RemoteProtocolError, OSError, ssl.SSLError) as error:
+        except (OSError, ssl.SSLError) as error:
             raise BrokenOffError(reset=False) from error
-        return event
 
     def abort(self) -> None:
         """The connection is gone at once, whatever was under way on it."""
-        self.writer.transport.abort()
+        self.inbox.transport.abort()
 
 
 class ModelSide:
@@ -84,30 +81,38 @@ class ModelSide:
         """
         wire = await self._wire()
         try:
-            request = h11.Request(method=method, target=self._origin.prefix + target, headers=list(headers))
-            wire.writer.write(wire.http.send(request) or b"")
-            if body:
-                wire.writer.write(wire.http.send(h11.Data(data=body)) or b"")
-            wire.writer.write(wire.http.send(h11.EndOfMessage()) or b"")
+            head = request_head(method, self._origin.prefix + target, headers)
+            if len(body) <= JOINED_BYTES:
+                wire.inbox.transport.write(head + body)
+            else:
+                wire.inbox.transport.write(head)
+                wire.inbox.transport.write(body)
             # Draining waits for a slow reader; an answer may come before all was read, and is awaited beside it.
-            head = await wire.event()
-            while isinstance(head, h11.InformationalResponse):
-                head = await wire.event()
+            return await self._arriving(wire, method)
         except BaseException:
             wire.abort()
             raise
-        if not isinstance(head, h11.Response):
-            wire.abort()
+
+    async def _arriving(self, wire: Wire, method: str) -> Arriving:
+        # It reads heads alone; what it has to know of the request is its method.
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT_BYTES)
+        http.send(_asked(method))
+        http.send(h11.EndOfMessage())
+        try:
+            while (event := http.next_event()) is h11.NEED_DATA or isinstance(event, h11.InformationalResponse):
+                if event is h11.NEED_DATA:
+                    http.receive_data(await wire.read())
+        except h11.RemoteProtocolError as error:
+            raise BrokenOffError(reset=False) from error
+        if not isinstance(event, h11.Response):
             raise BrokenOffError(reset=False)
-        return Arriving(self, wire, head)
+        return Arriving(self, wire, event, Framing.of(event, method, http))
 
     def rest(self, wire: Wire) -> None:
-        """The connection may carry another request, if both sides said all that they had to say."""
-        done = wire.http.our_state is h11.DONE and wire.http.their_state is h11.DONE
-        if not done or wire.http.trailing_data[0] or len(self._resting) >= MOST_RESTING:
-            wire.writer.close()
+        """The connection may carry another request."""
+        if len(self._resting) >= MOST_RESTING:
+            wire.inbox.transport.close()
             return
-        wire.http.start_next_cycle()
         wire.rested_at = time.monotonic()
         self._resting.append(wire)
 
@@ -119,61 +124,126 @@ class ModelSide:
             wire.abort()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(
+                _, inbox = await asyncio.get_running_loop().create_connection(
+                    lambda: Inbox(STREAM_LIMIT_BYTES),
                     self._origin.host,
                     self._origin.port,
                     ssl=self._trust,
                     server_hostname=self._origin.host if self._trust is not None else None,
-                    limit=STREAM_LIMIT_BYTES,
                 )
         except (OSError, ssl.SSLError, TimeoutError) as error:
             raise UnreachableError(f"{type(error).__name__}: {error}") from error
-        return Wire(reader, writer)
+        return Wire(inbox)
+
+
+@functools.lru_cache(maxsize=16)
+def _asked(method: str) -> h11.Request:
+    return h11.Request(method=method, target="/", headers=[("host", "-")])
+
+
+def request_head(method: str, target: str, headers: Headers) -> bytes:
+    """The head of a request whose parts were read from one."""
+    lines = [b"%b %b HTTP/1.1" % (method.encode("latin-1"), target.encode("latin-1"))]
+    lines += [b"%b: %b" % header for header in headers]
+    return b"\r\n".join((*lines, b"", b""))
+
+
+@dataclass
+class Framing:
+    """How the end of an answer's body is known (RFC 9112 section 6.3), and what came of it behind the head."""
+
+    chunks: ChunkedBody | None
+    left_bytes: int | None
+    """Without chunks; None: until the provider closes."""
+    keeps_alive: bool
+    came: bytes
+
+    @staticmethod
+    def of(head: h11.Response, method: str, http: h11.Connection) -> Framing:
+        """That of the answer whose head `http` has read."""
+        came, keeps_alive = bytes(http.trailing_data[0]), http.our_state is h11.DONE
+        named = {bytes(name): bytes(value) for name, value in head.headers}
+        if head.status_code in BODILESS or method == "HEAD":
+            return Framing(None, 0, keeps_alive, came)
+        if b"transfer-encoding" in named:
+            return Framing(ChunkedBody(), None, keeps_alive, came)
+        length = named.get(b"content-length")
+        return Framing(None, None if length is None else int(length), keeps_alive, came)
 
 
 class Arriving:
     """An answer whose head is there; its body comes in the pieces in which the provider sent it."""
 
-    def __init__(self, side: ModelSide, wire: Wire, head: h11.Response) -> None:
+    def __init__(self, side: ModelSide, wire: Wire, head: h11.Response, framing: Framing) -> None:
         """Nothing of the body was read."""
         self.status = head.status_code
         self.headers = tuple((bytes(name), bytes(value)) for name, value in head.headers.raw_items())
         self._side = side
         self._wire: Wire | None = wire
+        self._framing = framing
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of that lower-case name, or None."""
         return next((value for key, value in self.headers if key.lower() == name), None)
 
-    async def piece(self) -> bytes:
-        """The next chunk, or what came of a body without chunks; b"" at the end.
+    async def burst(self) -> Burst | None:
+        """What came next of the body; None at its end.
 
         Raises:
             BrokenOffError: when the provider ends before the body's end.
         """
-        held = bytearray()
-        while self._wire is not None:
-            event = await self._event(self._wire)
-            if not isinstance(event, h11.Data):
-                wire, self._wire = self._wire, None
-                self._side.rest(wire)
-                break
-            if (event.chunk_end and not held) or not (event.chunk_start or event.chunk_end or held):
-                # A whole chunk, or a body that has none; the copy of it isn't needed.
-                if event.data:
-                    return bytes(event.data)
-                continue
-            held += event.data
-            if event.chunk_end or len(held) >= CHUNK_LIMIT_BYTES:
-                break
-        return bytes(held)
-
-    async def _event(self, wire: Wire) -> object:
         try:
-            return await wire.event()
+            if self._framing.chunks is not None:
+                return await self._chunked(self._framing.chunks)
+            return await self._plain()
+        except FramingError as error:
+            self.close()
+            raise BrokenOffError(reset=False) from error
         except BaseException:
             self.close()
             raise
+
+    async def _chunked(self, chunks: ChunkedBody) -> Burst | None:
+        while self._wire is not None:
+            data = await self._next(self._wire)
+            if not data:
+                raise BrokenOffError(reset=False)
+            burst = chunks.feed(data)
+            if chunks.ended:
+                self._end(self._wire, chunks.rest)
+            if burst.framed:
+                return burst
+        return None
+
+    async def _plain(self) -> Burst | None:
+        framing, wire = self._framing, self._wire
+        if wire is None:
+            return None
+        if framing.left_bytes == 0:
+            self._end(wire, framing.came)
+            return None
+        data = await self._next(wire)
+        if not data:
+            if framing.left_bytes is not None:
+                raise BrokenOffError(reset=False)
+            self.close()
+            return None
+        if framing.left_bytes is not None:
+            data, framing.came = data[: framing.left_bytes], data[framing.left_bytes :]
+            framing.left_bytes -= len(data)
+        return burst_of(data)
+
+    async def _next(self, wire: Wire) -> bytes:
+        came, self._framing.came = self._framing.came, b""
+        return came or await wire.read()
+
+    def _end(self, wire: Wire, rest: bytes) -> None:
+        """The body came to its end; `rest` is what came behind it."""
+        self._wire = None
+        if rest or not self._framing.keeps_alive:
+            wire.inbox.transport.close()
+        else:
+            self._side.rest(wire)
 
     def close(self) -> None:
         """Nothing more is read, and the provider notices."""

@@ -26,6 +26,7 @@ USUAL_ESCAPES = ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n"))
 RARE = bytes(set(range(32)) - set(b"\n"))
 # Where more than one byte of so many is escaped, going through all of them at once is faster (measured 2026-11-29).
 SPARSE = 64
+SAMPLE_BYTES = 2048
 
 
 def encoded(value: object) -> bytes:
@@ -80,7 +81,8 @@ def quoted(body: bytes | bytearray) -> Iterator[bytes]:
 
 def quoted_text(piece: bytes) -> bytes:
     """The inner part of a text of JSON, without its quotes; `piece` is UTF-8."""
-    if sum(piece.count(plain) for plain, _ in USUAL_ESCAPES) * SPARSE < len(piece) and not _has_rare(piece):
+    sample = piece[:SAMPLE_BYTES]
+    if sum(sample.count(plain) for plain, _ in USUAL_ESCAPES) * SPARSE < len(sample) and not _has_rare(piece):
         for plain, escaped in USUAL_ESCAPES:
             piece = piece.replace(plain, escaped)
         return piece

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gateway.canonical_request import Mask
-    from gateway.exchange import Answer, Exchange, Pieces
+    from gateway.exchange import Answer, Burst, Exchange, Pieces
     from gateway.gateway import Upstream
 
 
@@ -58,28 +58,34 @@ class NotedPieces:
         self._inner = inner
         self._recording = recording
         self._began_ns = began_ns
+        self._goes_on = False
 
     def __aiter__(self) -> NotedPieces:
-        """The pieces, once."""
+        """The bursts, once."""
         return self
 
-    async def __anext__(self) -> bytes:
-        """The next piece.
+    async def __anext__(self) -> Burst:
+        """The next burst.
 
         Raises:
             BrokenOffError: when the model's side ends before its end.
         """
         try:
-            piece = await self._inner.__anext__()
+            burst = await self._inner.__anext__()
         except StopAsyncIteration:
             self._recording.ended = "whole"
             raise
         except BrokenOffError as error:
             self._recording.ended = "reset" if error.reset else "closed"
             raise
-        self._recording.piece_bytes.append(len(piece))
-        self._recording.piece_us.append(_us_since(self._began_ns))
-        return piece
+        sizes = burst.sizes
+        if self._goes_on and sizes:
+            self._recording.piece_bytes[-1] += sizes[0]
+            sizes = sizes[1:]
+        self._recording.piece_bytes += sizes
+        self._recording.piece_us += [_us_since(self._began_ns)] * len(sizes)
+        self._goes_on = burst.is_open
+        return burst
 
     async def aclose(self) -> None:
         """Nobody goes on for this body."""

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gateway.canonical_request import canonical_request
-from gateway.exchange import Answer, BrokenOffError
+from gateway.exchange import Answer, BrokenOffError, burst_of
 from gateway.provider_errors import LIMIT_STATUS, RefusedError
 from gateway.wires import MODEL_PATHS
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gateway.canonical_request import Mask
     from gateway.cassette import Cassette, Entry
-    from gateway.exchange import Exchange, Observation
+    from gateway.exchange import Burst, Exchange, Observation
 
 
 class ReplayUpstream:
@@ -75,10 +75,10 @@ class Played:
         self._next = 0
 
     def __aiter__(self) -> Played:
-        """The pieces, once."""
+        """The bursts, once."""
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> Burst:
         """The next piece.
 
         Raises:
@@ -89,9 +89,9 @@ class Played:
             raise StopAsyncIteration
         us, piece = self._entry.pieces[self._next]
         self._next += 1
-        if self._began is not None:
-            await _until(self._began, us)
-        return piece
+        # Without pauses, whoever else waits has its turn between two pieces.
+        await (asyncio.sleep(0) if self._began is None else _until(self._began, us))
+        return burst_of(piece)
 
     async def aclose(self) -> None:
         """Nothing more is played."""

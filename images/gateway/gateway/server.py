@@ -7,9 +7,12 @@ import contextlib
 import os
 import signal
 import stat
+import sys
+import traceback
 from typing import TYPE_CHECKING
 
-from gateway.connection import BodyBudget, Connection, WireLimits
+from gateway.connection import AHEAD_BYTES, BEHIND_BYTES, BodyBudget, Connection, WireLimits
+from gateway.inbox import Inbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,16 +72,17 @@ class Server:
     async def listen(self, socket_path: str, tcp: tuple[str, int] | None) -> str | None:
         """Clients can connect; returns the address of the TCP port, if there is one."""
         _make_room(socket_path)
+        loop = asyncio.get_running_loop()
         before = os.umask(0o117)
         try:
-            self._listeners.append(await asyncio.start_unix_server(self._accept, socket_path))
+            self._listeners.append(await loop.create_unix_server(self._inbox, socket_path))
         finally:
             os.umask(before)
         self._socket_path = socket_path
         _share(socket_path)
         if tcp is None:
             return None
-        listener = await asyncio.start_server(self._accept, *tcp)
+        listener = await loop.create_server(self._inbox, *tcp)
         self._listeners.append(listener)
         host, port = listener.sockets[0].getsockname()[:2]
         return f"{host}:{port}"
@@ -99,20 +103,29 @@ class Server:
         with contextlib.suppress(OSError):
             os.unlink(self._socket_path)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._connections) >= MAXIMUM_CONNECTIONS:
-            writer.transport.abort()
+    def _inbox(self) -> Inbox:
+        return Inbox(AHEAD_BYTES, self._accept)
+
+    def _accept(self, inbox: Inbox) -> None:
+        if len(self._connections) >= MAXIMUM_CONNECTIONS:
+            inbox.transport.abort()
             return
-        connection = Connection((reader, writer), self._gateway, self._limits, self._budget)
+        inbox.transport.set_write_buffer_limits(BEHIND_BYTES)
+        connection = Connection(inbox, self._gateway, self._limits, self._budget)
+        task = asyncio.get_running_loop().create_task(self._serve(connection, inbox))
         self._connections[task] = connection
+        task.add_done_callback(self._connections.__delitem__)
+
+    async def _serve(self, connection: Connection, inbox: Inbox) -> None:
         try:
             await connection.serve()
         except asyncio.CancelledError:
-            # Only `close` cancels; asyncio would report it as a fault of the connection.
-            writer.transport.abort()
-        finally:
-            del self._connections[task]
+            # Only `close` cancels.
+            inbox.transport.abort()
+        except Exception:
+            # A fault of ours ends one connection, and is told.
+            print(traceback.format_exc(), file=sys.stderr, flush=True)
+            inbox.transport.abort()
 
 
 def _make_room(socket_path: str) -> None:

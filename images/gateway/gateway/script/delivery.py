@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-from gateway.exchange import Answer, BrokenOffError, Observation, UsageUnavailable
+from gateway.exchange import Answer, BrokenOffError, Burst, Observation, UsageUnavailable, burst_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gateway.script.rules import Interruption, Respond
 
 # Asks that what was given so far leaves at once: the headers too, which otherwise wait for the first piece.
-NOTHING = b""
+NOTHING = burst_of(b"")
 # Of an answer that broke off the evidence says the same here as where a provider's is read.
 NO_USAGE = UsageUnavailable("cut before any usage")
 
@@ -89,26 +89,26 @@ async def before_headers(respond: Respond) -> None:
 
 async def paced(
     pieces: Sequence[bytes], respond: Respond, progress: Progress, error_event: bytes
-) -> AsyncGenerator[bytes, None]:
+) -> AsyncGenerator[Burst, None]:
     """The pieces with their delays, up to the interruption; a piece is a whole event, or the whole body.
 
     Raises:
         BrokenOffError: where the script cuts.
     """
     interruption = respond.interruption
-    whole, rest = _kept(pieces, interruption) if interruption else (len(pieces), NOTHING)
+    whole, rest = _kept(pieces, interruption) if interruption else (len(pieces), b"")
     if respond.first_event_ms:
         yield NOTHING
     for number, piece in enumerate([*pieces[:whole], rest] if rest else pieces[:whole]):
         await asyncio.sleep((respond.between_events_ms if number else respond.first_event_ms) / 1000)
-        yield piece
+        yield burst_of(piece)
         # Whoever asks for more has sent this piece.
         progress.pieces = min(number + 1, whole)
     if interruption is None:
         return
     progress.broken_off = True
     if interruption.kind == "error":
-        yield error_event
+        yield burst_of(error_event)
     elif interruption.kind != "end":
         yield NOTHING
         await _break_off(interruption)
@@ -117,13 +117,13 @@ async def paced(
 def _kept(pieces: Sequence[bytes], interruption: Interruption) -> tuple[int, bytes]:
     """How many pieces are sent whole, and what is sent of the next one."""
     if interruption.place.events is not None:
-        return min(interruption.place.events, len(pieces)), NOTHING
+        return min(interruption.place.events, len(pieces)), b""
     left_bytes = interruption.place.bytes or 0
     for number, piece in enumerate(pieces):
         if left_bytes < len(piece):
             return number, piece[:left_bytes]
         left_bytes -= len(piece)
-    return len(pieces), NOTHING
+    return len(pieces), b""
 
 
 async def _break_off(interruption: Interruption) -> NoReturn:

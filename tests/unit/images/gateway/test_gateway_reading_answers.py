@@ -35,12 +35,12 @@ def read(
     data: bytes, *sizes: int, request: Request = MESSAGES, content: tuple[str, str] = EVENTS, status: int = 200
 ) -> Any:
     """What a reader says that got the data in pieces of these sizes, and the rest at once."""
-    reader = AnswerReader(request, "m", status, content)
+    reader = AnswerReader(request, status, content)
     for size in sizes:
         piece, data = data[:size], data[size:]
         reader.feed(piece)
     reader.feed(data)
-    return reader.observation(broken_off=False)
+    return reader.observation("m", broken_off=False)
 
 
 @given(st.lists(st.integers(0, 60), max_size=40))
@@ -54,9 +54,9 @@ def test_pieces_make_no_difference(sizes: list[int]) -> None:
 @pytest.mark.parametrize("end", range(len(STREAM)))
 def test_truncation_at_every_byte_makes_up_no_output(end: int) -> None:
     """Until the last word on usage came, the output is unavailable, and the input is once it was said."""
-    reader = AnswerReader(MESSAGES, "m", 200, EVENTS)
+    reader = AnswerReader(MESSAGES, 200, EVENTS)
     reader.feed(STREAM[:end])
-    usage = reader.observation(broken_off=True).usage
+    usage = reader.observation("m", broken_off=True).usage
     if isinstance(usage, Usage):
         assert usage.input_tokens == 7
         assert usage.output_tokens in {9, UsageUnavailable("cut before the final usage")}
