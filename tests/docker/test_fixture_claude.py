@@ -7,6 +7,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from runner.core.tars import files_of
@@ -57,6 +58,14 @@ def ran(pairbench: Program, corpora: str) -> str:
     done = pairbench("run", "study.toml", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     return str(task["id"])
+
+
+def test_its_summary_fits_the_published_schema(pairbench: Program, ran: str) -> None:
+    """As whoever reads it elsewhere would check."""
+    schema = json.loads((ROOT / "docs/reference/summary.schema.json").read_bytes())
+    summary = json.loads(pairbench("summary", "--json").stdout)
+    assert {row["task"] for row in summary["census"]["rows"]} == {ran}
+    assert [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(summary)] == []
 
 
 def events(pairbench: Program, task: str, arm: str) -> list[dict[str, Any]]:
