@@ -101,16 +101,16 @@ def fill(store, batches, image, passages):
 
 @contextlib.contextmanager
 def watched(api, peaks):
-    """While the context lasts, `peaks` holds the most memory of our containers, without the kernel's cache of files."""
+    """While the context lasts, `peaks` holds the most resident memory of our containers, mapped files included."""
     over = threading.Event()
 
     def watch():
-        while not over.wait(0.05):
+        while not over.wait(0.2):
             with contextlib.suppress(docker.errors.APIError, requests.exceptions.RequestException):
                 for item in api.containers(filters={"label": f"{RUN}={RUN_NAME}"}):
-                    stats = api.stats(item["Id"], stream=False, one_shot=True)["memory_stats"].get("stats", {})
+                    listed = api.top(item["Id"], ps_args="-o pid,rss")
+                    used = 1024 * sum(int(row[listed["Titles"].index("RSS")]) for row in listed["Processes"])
                     name = item["Names"][0].rpartition("-")[2]
-                    used = int(stats.get("total_rss", stats.get("anon", 0)))
                     peaks[name] = max(peaks.get(name, 0), used)
 
     thread = threading.Thread(target=watch)
