@@ -153,7 +153,10 @@ class GitRepositories:
 
     def _git(self, store: Path, arguments: list[str], data: bytes = b"", key: str = "") -> bytes:
         with tempfile.TemporaryDirectory(prefix="pairbench-git-") as home:
-            command = [self.program, f"--git-dir={store}", *arguments]
+            # Git looks at whose a folder is; the cache is ours whoever owns the disk that it lies on.
+            settings = {**_SETTINGS, "safe.directory": str(store)}
+            options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+            command = [self.program, *options, f"--git-dir={store}", *arguments]
             try:
                 done = subprocess.run(
                     command,
@@ -162,7 +165,7 @@ class GitRepositories:
                     check=True,
                     timeout=_TIMEOUT_S,
                     cwd=home,
-                    env=self._environment(home, store),
+                    env=self._environment(home),
                 )
             except OSError as error:
                 raise EnvironmentNotReady(f"git can't be run: {error}", hint="install git") from error
@@ -175,11 +178,6 @@ class GitRepositories:
                 raise EnvironmentNotReady(f"git {arguments[0]} failed: {words}", document="git", key=key) from error
         return done.stdout
 
-    def _environment(self, home: str, store: Path) -> dict[str, str]:
-        # Git looks at whose a folder is; the cache is ours whoever owns the disk that it lies on.
-        settings = {**_SETTINGS, "safe.directory": str(store)}
-        given = {"GIT_CONFIG_COUNT": str(len(settings))}
-        for number, (name, value) in enumerate(settings.items()):
-            given |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    def _environment(self, home: str) -> dict[str, str]:
         passed = {name: self.environment[name] for name in _PASSED if name in self.environment}
-        return {**passed, **_FIXED, **given, "HOME": home, "XDG_CONFIG_HOME": home}
+        return {**passed, **_FIXED, "HOME": home, "XDG_CONFIG_HOME": home}
