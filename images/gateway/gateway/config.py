@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = "pairbench/gateway-config"
 VERSION = 1
-MODES = ("scripted", "live", "record", "replay")
+MODES = ("scripted", "live", "record", "replay", "none")
 # These go to a provider.
 OUTWARD = ("live", "record")
 POLICIES = (("plain-agent", 1), ("script", 1))

@@ -12,6 +12,7 @@ from gateway.cassette import read_cassette
 from gateway.gateway import say
 from gateway.live import LiveUpstream
 from gateway.model_connection import ModelSide
+from gateway.no_model import NoUpstream
 from gateway.recording import RecordingUpstream
 from gateway.replay import ReplayUpstream
 from gateway.scripted import MODEL, ScriptedUpstream
@@ -96,6 +97,8 @@ class Upstreams:
             with open(config.cassette, encoding="utf-8") as file:
                 self._cassette = read_cassette(file.read())
             return ReplayUpstream(self._cassette, config.masks, timed=config.timed)
+        if config.mode == "none":
+            return NoUpstream()
         return ScriptedUpstream(config.seed, config.script)
 
 

@@ -130,7 +130,7 @@ def test_a_wrong_configuration_is_refused_with_all_problems(tmp_path: Path) -> N
             "event": "refused",
             "document": str(config),
             "problems": [
-                "mode must be one of: scripted, live, record, replay",
+                "mode must be one of: scripted, live, record, replay, none",
                 "request_limit must be a positive integer",
             ],
         },

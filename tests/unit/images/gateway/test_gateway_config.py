@@ -43,7 +43,7 @@ def test_all_problems_are_named_at_once() -> None:
     assert caught.value.problems == [
         "missing key seed",
         "unknown key extra",
-        "mode must be one of: scripted, live, record, replay",
+        "mode must be one of: scripted, live, record, replay, none",
         "socket must be an absolute path",
         "request_limit must be a positive integer",
     ]
