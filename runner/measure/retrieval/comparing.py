@@ -30,12 +30,14 @@ from runner.core.statistics.bootstrap import (
 )
 from runner.core.statistics.exact import decimals, whole
 from runner.core.statistics.power import detectable
+from runner.core.statistics.simultaneous import widenings
 from runner.core.statistics.spread import Spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from runner.core.quantities import Quantity
+    from runner.core.statistics.exact import Integers
 
 Values: TypeAlias = "Mapping[tuple[str, str], int]"
 """(Corpus, query) -> a measure, in units of 1e-9."""
@@ -53,44 +55,76 @@ _NO_QUERY: Final = Unavailable("there is no query that both systems were asked")
 
 @dataclass(frozen=True)
 class _Corpus:
-    """The pairs of one corpus, in the order of their queries' ids."""
+    """The queries that all systems have of one corpus, in the order of their ids."""
 
     name: str
-    control: tuple[int, ...]
-    treatment: tuple[int, ...]
+    systems: tuple[tuple[int, ...], ...]
+    """Of each system, the control first: its values."""
+
+    @property
+    def queries(self) -> int:
+        """How many there are."""
+        return len(self.systems[0])
+
+    def differences(self, number: int) -> list[int]:
+        """Each value of the treatment with this number, from 1, less the control's."""
+        return [mine - other for mine, other in zip(self.systems[number], self.systems[0], strict=True)]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One system's difference from the control, alone and together with those of the other systems."""
+
+    contrast: RetrievalContrast
+    together_low_e9: Quantity
+    together_high_e9: Quantity
 
 
 def compare(measure: str, control: Values, treatment: Values, seed: str) -> RetrievalContrast:
     """Mean of `treatment` less mean of `control`, over the queries that both have, with a 95 % interval."""
-    corpora = _paired(control, treatment)
-    queries = sum(len(corpus.control) for corpus in corpora)
-    bootstrap = Bootstrap(seed, resamples=min(RESAMPLES, max(999, _MOST_DRAWS // max(queries, 1))))
+    return compare_all(measure, control, (treatment,), seed)[0].contrast
+
+
+def compare_all(
+    measure: str, control: Values, treatments: Sequence[Values], seed: str, resamples: int = RESAMPLES
+) -> tuple[Compared, ...]:
+    """Mean of each of `treatments` less mean of `control`, over the queries that all have, with 95 % intervals.
+
+    The intervals that hold together are widened by max-T over the treatments, which share their resamples.
+    """
+    corpora = _paired((control, *treatments))
+    queries = sum(corpus.queries for corpus in corpora)
+    bootstrap = Bootstrap(seed, resamples=min(resamples, max(999, _MOST_DRAWS // max(queries, 1))))
     is_clustered = len(corpora) >= MINIMUM_TASKS
     deviations = _clustered(corpora, bootstrap) if is_clustered else _stratified(corpora, bootstrap)
-    low, high, seen = _interval(deviations, bootstrap, len(corpora))
-    totals = sum(sum(corpus.control) for corpus in corpora), sum(sum(corpus.treatment) for corpus in corpora)
-    return RetrievalContrast(
-        measure=measure,
-        queries=queries,
-        corpora=len(corpora),
-        control_e9=_mean(totals[0], queries),
-        treatment_e9=_mean(totals[1], queries),
-        difference_e9=_mean(totals[1] - totals[0], queries),
-        low_e9=low,
-        high_e9=high,
-        detectable_e9=seen,
-        method=_method(is_clustered=is_clustered, resamples=bootstrap.resamples),
-    )
+    known = [] if isinstance(deviations, Unavailable) else [item.values for item in deviations]
+    wider = widenings(known, bootstrap.level_ppm) or [Decimal(1)] * len(treatments)
+    totals = [sum(sum(corpus.systems[number]) for corpus in corpora) for number in range(len(treatments) + 1)]
+    found: list[Compared] = []
+    for number in range(1, len(totals)):
+        own = deviations if isinstance(deviations, Unavailable) else deviations[number - 1]
+        low, high = _interval(own, bootstrap, len(corpora), Decimal(1))
+        contrast = RetrievalContrast(
+            measure=measure,
+            queries=queries,
+            corpora=len(corpora),
+            control_e9=_mean(totals[0], queries),
+            treatment_e9=_mean(totals[number], queries),
+            difference_e9=_mean(totals[number] - totals[0], queries),
+            low_e9=low,
+            high_e9=high,
+            detectable_e9=_detectable(own, bootstrap.level_ppm),
+            method=_method(is_clustered=is_clustered, resamples=bootstrap.resamples),
+        )
+        found.append(Compared(contrast, *_interval(own, bootstrap, len(corpora), wider[number - 1])))
+    return tuple(found)
 
 
-def _paired(control: Values, treatment: Values) -> list[_Corpus]:
-    found: dict[str, list[tuple[int, int]]] = {}
-    for corpus, query in sorted(control.keys() & treatment.keys()):
-        found.setdefault(corpus, []).append((control[corpus, query], treatment[corpus, query]))
-    return [
-        _Corpus(name, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
-        for name, pairs in found.items()
-    ]
+def _paired(systems: Sequence[Values]) -> list[_Corpus]:
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for corpus, query in sorted(set(systems[0]).intersection(*systems[1:])):
+        found.setdefault(corpus, []).append(tuple(system[corpus, query] for system in systems))
+    return [_Corpus(name, tuple(zip(*rows, strict=True))) for name, rows in found.items()]
 
 
 def _mean(total: int, queries: int) -> Quantity:
@@ -98,46 +132,51 @@ def _mean(total: int, queries: int) -> Quantity:
 
 
 def _interval(
-    deviations: Deviations | Unavailable, bootstrap: Bootstrap, corpora: int
-) -> tuple[Quantity, Quantity, Quantity]:
+    deviations: Deviations | Unavailable, bootstrap: Bootstrap, corpora: int, widening: Decimal
+) -> tuple[Quantity, Quantity]:
     if isinstance(deviations, Unavailable):
-        return deviations, deviations, deviations
+        return deviations, deviations
+    found = difference_interval(deviations.estimate, bootstrap.ends(deviations, corpora), widening)
+    return (Measured(found.low), Measured(found.high)) if isinstance(found, Interval) else (found, found)
+
+
+def _detectable(deviations: Deviations | Unavailable, level_ppm: int) -> Quantity:
+    if isinstance(deviations, Unavailable):
+        return deviations
     with decimals():
-        seen = Measured(whole(detectable(deviations.spread, bootstrap.level_ppm) / FINE))
-    found = difference_interval(deviations.estimate, bootstrap.ends(deviations, corpora), Decimal(1))
-    if isinstance(found, Interval):
-        return Measured(found.low), Measured(found.high), seen
-    return found, found, seen
+        return Measured(whole(detectable(deviations.spread, level_ppm) / FINE))
 
 
-def _clustered(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> Deviations | Unavailable:
+def _clustered(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> list[Deviations] | Unavailable:
     """Corpora are the tasks of the two-level bootstrap, and queries their blocks."""
     sample = Sample(
-        repetitions=tuple(len(corpus.control) for corpus in corpora),
-        arms=np.concatenate(
-            [np.array([corpus.control, corpus.treatment], dtype=np.int64) for corpus in corpora], axis=1
-        ),
-        divisor=np.ones(sum(len(corpus.control) for corpus in corpora), dtype=np.int64),
+        repetitions=tuple(corpus.queries for corpus in corpora),
+        arms=np.concatenate([np.array(corpus.systems, dtype=np.int64) for corpus in corpora], axis=1),
+        divisor=np.ones(sum(corpus.queries for corpus in corpora), dtype=np.int64),
     )
     (resampled,) = bootstrap.resampled([sample])
-    return resampled if isinstance(resampled, Unavailable) else bootstrap.difference_deviations(resampled, 1, 1)
+    if isinstance(resampled, Unavailable):
+        return resampled
+    found = [bootstrap.difference_deviations(resampled, number, 1) for number in range(1, len(sample.arms))]
+    refused = next((item for item in found if isinstance(item, Unavailable)), None)
+    return refused or [item for item in found if isinstance(item, Deviations)]
 
 
-def _stratified(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> Deviations | Unavailable:
+def _stratified(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> list[Deviations] | Unavailable:
     """Queries of each corpus are drawn with a seed of its own; a resample has as many of each corpus as there are."""
-    queries = sum(len(corpus.control) for corpus in corpora)
+    queries = sum(corpus.queries for corpus in corpora)
     if queries < MINIMUM_PAIRS:
         return Unavailable(f"{queries} queries; an interval needs at least {MINIMUM_PAIRS}")
-    lonely = [corpus.name for corpus in corpora if len(corpus.control) == 1]
+    lonely = [corpus.name for corpus in corpora if corpus.queries == 1]
     if lonely:
         return Unavailable(f"one query alone says nothing of how queries vary, in: {', '.join(lonely)}")
-    differences = np.zeros(bootstrap.resamples, dtype=np.int64)
+    treatments = range(1, len(corpora[0].systems))
+    differences = np.zeros((len(treatments), bootstrap.resamples), dtype=np.int64)
     for corpus in corpora:
-        size = len(corpus.control)
         sample = Sample(
-            repetitions=(1,) * size,
-            arms=np.array([corpus.control, corpus.treatment], dtype=np.int64),
-            divisor=np.ones(size, dtype=np.int64),
+            repetitions=(1,) * corpus.queries,
+            arms=np.array(corpus.systems, dtype=np.int64),
+            divisor=np.ones(corpus.queries, dtype=np.int64),
         )
         own = Bootstrap(
             f"{bootstrap.seed}\n{corpus.name}", bootstrap.resamples, levels=1, minimum_tasks=1, minimum_pairs=1
@@ -145,23 +184,29 @@ def _stratified(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> Deviations 
         (resampled,) = own.resampled([sample])
         if isinstance(resampled, Unavailable):
             return resampled
-        differences += resampled.arms[1] - resampled.arms[0]
-    total = sum(sum(corpus.treatment) - sum(corpus.control) for corpus in corpora)
-    estimate = rounded_quotient(total * FINE, queries)
-    values = rounded_quotients(differences * FINE, np.int64(queries)) - estimate
-    return Deviations(estimate, values, _stratified_spread(corpora, queries), np.zeros(1, dtype=np.int64))
+        differences += np.stack([resampled.arms[number] - resampled.arms[0] for number in treatments])
+    return [
+        _stratified_deviations(corpora, queries, number, differences[place]) for place, number in enumerate(treatments)
+    ]
 
 
-def _stratified_spread(corpora: Sequence[_Corpus], queries: int) -> Spread:
+def _stratified_deviations(corpora: Sequence[_Corpus], queries: int, number: int, drawn: Integers) -> Deviations:
+    """The differences of one treatment that were `drawn`, less the one that was found."""
+    estimate = rounded_quotient(sum(sum(corpus.differences(number)) for corpus in corpora) * FINE, queries)
+    values = rounded_quotients(drawn * FINE, np.int64(queries)) - estimate
+    spread = _stratified_spread([corpus.differences(number) for corpus in corpora], queries)
+    return Deviations(estimate, values, spread, np.zeros(1, dtype=np.int64))
+
+
+def _stratified_spread(corpora: Sequence[Sequence[int]], queries: int) -> Spread:
     """The variance of a stratified mean, and the degrees of freedom of Welch (1947) and Satterthwaite (1946), plus 1.
 
-    A corpus of n of all N queries adds n s² / N², s² with n - 1 in its denominator.
+    `corpora` has the differences of each; one of n of all N queries adds n s² / N², s² with n - 1 in its denominator.
     """
     with decimals():
         parts: list[Decimal] = []
         squares = Decimal(0)
-        for corpus in corpora:
-            differences = [mine - other for mine, other in zip(corpus.treatment, corpus.control, strict=True)]
+        for differences in corpora:
             size, total = len(differences), sum(differences)
             # n x the sum of squared deviations: an integer.
             deviations = size * sum(one * one for one in differences) - total * total
