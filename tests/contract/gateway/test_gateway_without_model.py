@@ -16,23 +16,23 @@ BODY = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": 
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "owner"),
+    ("method", "path", "owner", "status"),
     [
-        ("POST", "/v1/messages", "client"),
-        ("POST", "/v1/messages", "memory"),
-        ("POST", "/v1/responses", "client"),
-        ("GET", "/v1/models", "client"),
+        ("POST", "/v1/messages", "client", 402),
+        ("POST", "/v1/messages", "memory", 402),
+        ("POST", "/v1/responses", "client", 429),
+        ("GET", "/v1/models", "client", 402),
     ],
 )
 def test_every_request_is_refused_and_kept(
-    start: Callable[..., RunningGateway], method: str, path: str, owner: str
+    start: Callable[..., RunningGateway], method: str, path: str, owner: str, status: int
 ) -> None:
     """The refusal is one that clients don't try again; the exchange says who asked."""
     gateway = start(mode="none", policy=None)
     answer = httpx.request(
         method, gateway.url + path, json=BODY if method == "POST" else None, headers={"x-api-key": f"{owner}-token"}
     )
-    assert (answer.status_code, answer.headers["x-should-retry"]) == (402, "false")
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (status, "false")
     assert "this study has no model" in answer.text
     gateway.end()
     (exchange,) = gateway.exchanges()
