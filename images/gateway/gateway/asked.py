@@ -78,10 +78,9 @@ def _input_classes(request: Request) -> tuple[str, ...]:
 
 
 def _server_tool_uses(document: dict[str, Any], bounds: dict[str, int]) -> int:
-    tools = document.get("tools")
     uses = 0
-    for tool in tools if isinstance(tools, list) else []:
-        kind = tool.get("type") if isinstance(tool, dict) else None
+    for tool in _tools(document):
+        kind = tool.get("type")
         if not isinstance(kind, str) or SERVER_TOOL.match(kind) is None:
             continue
         limit = tool.get("max_uses")
@@ -89,6 +88,21 @@ def _server_tool_uses(document: dict[str, Any], bounds: dict[str, int]) -> int:
             unbounded(f"the server tool {kind} has no max_uses, or the study declares no bound for such tools")
         uses += limit
     return uses
+
+
+def _tools(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every tool, wherever a list of tools stands: in namespaces, and in items that add some to a conversation."""
+    level: list[object] = [document]
+    while level:
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, list):
+                below += item
+            elif isinstance(item, dict):
+                tools = item.get("tools")
+                yield from (tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+                below += item.values()
+        level = below
 
 
 def _media_tokens(value: object, bounds: dict[str, int]) -> Iterator[int]:

@@ -19,6 +19,8 @@ INSTRUCTING_ROLES = ("developer", "system")
 ROLES = (*INSTRUCTING_ROLES, "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
+# An item that adds tools to those of the request: Codex 0.163.0 names all of its tools in one to models that know it.
+MORE_TOOLS = "additional_tools"
 # The provider caches prompts without being asked to; the end of each request is where it may.
 CACHED_TO_THE_END = {"type": "ephemeral"}
 
@@ -49,7 +51,7 @@ def parse_responses(body: bytes) -> ResponsesRequest:
     most = document.get("max_output_tokens")
     if most is not None and not (isinstance(most, int) and not isinstance(most, bool) and most > 0):
         bad("max_output_tokens: expected a positive integer")
-    tools = _tools(document.get("tools"))
+    tools = _tools([*_tool_list(document, "tools"), *_added_tools(document.get("input"))])
     system, messages = _items(document.get("input"))
     instructions = document.get("instructions")
     if instructions is not None:
@@ -74,9 +76,24 @@ def joined_name(namespace: str, name: str) -> str:
     return f"{namespace}__{name}" if namespace else name
 
 
-def _tools(tools: object) -> list[tuple[Block, tuple[str, str]]]:
+def _tool_list(holder: Block, where: str) -> list[Block]:
+    tools = holder.get("tools")
+    return _list(tools if tools is not None else [], where)
+
+
+def _added_tools(given: object) -> list[Block]:
+    items = given if isinstance(given, list) else []
+    return [
+        tool
+        for index, item in enumerate(items)
+        if isinstance(item, dict) and item.get("type") == MORE_TOOLS
+        for tool in _tool_list(item, f"input[{index}].tools")
+    ]
+
+
+def _tools(tools: list[Block]) -> list[tuple[Block, tuple[str, str]]]:
     found: list[tuple[Block, tuple[str, str]]] = []
-    for index, tool in enumerate(_list(tools if tools is not None else [], "tools")):
+    for index, tool in enumerate(tools):
         where = f"tools[{index}]"
         kind = _text(tool, "type", where)
         if kind == "namespace":
@@ -131,6 +148,8 @@ def _items(given: object) -> tuple[tuple[Block, ...], tuple[tuple[str, tuple[Blo
 
 def _item(item: Block, where: str) -> tuple[str, list[Block]]:
     kind = item.get("type", "message")
+    if kind == MORE_TOOLS:
+        return "developer", []
     if kind == "message":
         role = item.get("role")
         if role not in ROLES:

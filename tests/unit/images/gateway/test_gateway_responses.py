@@ -85,6 +85,21 @@ def test_tools_of_a_namespace_get_its_name() -> None:
     }
 
 
+def test_tools_that_an_item_adds_are_on_offer() -> None:
+    """As Codex names them to newer models; the item itself says nothing to the policy."""
+    added = {
+        "type": "additional_tools",
+        "role": "developer",
+        "tools": [{"type": "namespace", "name": "n", "tools": [SEARCH]}],
+    }
+    found = parse(input=[added, QUESTION])
+    assert found.tools == {"n__search": ("n", "search")}
+    assert [role for role, _ in found.conversation.messages] == ["user"]
+    assert found.conversation.system == ()
+    with pytest.raises(RefusedError, match="names must be unique"):
+        parse(input=[added, added, QUESTION])
+
+
 def test_a_call_of_a_namespace_and_its_parts_are_read() -> None:
     """Codex sends results of MCP servers as lists."""
     call = {**CALL, "namespace": "mcp__memory", "name": "search", "arguments": ""}
