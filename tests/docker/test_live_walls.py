@@ -1,4 +1,4 @@
-"""Threat: what runs in a trial looks for the provider's key, for a way round the gateway, or spends what others may.
+"""Threat: what runs in a trial looks for the provider's key, or for a way round the gateway.
 
 The trial is a program of the test's own, in real pods against a provider over TLS.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import docker
 import docker.errors
 import pytest
 
 from tests.docker.test_live_run import keyed, live, provider, records
-from tests.fakes.provider import KEY, Provider, Reply, Seen
+from tests.fakes.provider import KEY, Provider
 
 if TYPE_CHECKING:
     from tests.docker.conftest import Program
@@ -28,7 +28,7 @@ STUDY = """format = "pairbench/study"
 version = 1
 name = "walls"
 seed = "walls 1"
-repetitions = {repetitions}
+repetitions = 1
 control = "one"
 
 [corpora]
@@ -50,8 +50,8 @@ stdout_bytes = 1048576
 pod_bytes = 8388608
 
 [schedule]
-slots = {slots}
-{caps}
+slots = 1
+
 [[arms]]
 name = "one"
 
@@ -100,26 +100,11 @@ except OSError:
     reached = False
 print(json.dumps({"found": found, "looked": looked, "reached": reached, "secret": os.path.exists("/secret")}))
 """
-SPENDER = r"""
-import json, os, urllib.error, urllib.request
-body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 1000, "messages": [{"role": "user", "content": "x"}]}).encode()
-for number in range(6):
-    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body)
-    request.add_header("x-api-key", os.environ["ANTHROPIC_API_KEY"])
-    request.add_header("content-type", "application/json")
-    try:
-        urllib.request.urlopen(request).read()
-    except urllib.error.HTTPError as error:
-        print(error.code)
-        break
-print("done")
-"""
 
 
-def write(keyed: Program, corpora: str, provider: Provider, program: str, **more: Any) -> str:
+def write(keyed: Program, corpora: str, provider: Provider, program: str) -> str:
     path = keyed.folder / "study" / "walls.toml"
-    values = {"repetitions": 1, "slots": 1, "caps": ""} | more
-    path.write_text(STUDY.format(corpora=corpora, program=json.dumps(program), model=live(provider), **values), "utf-8")
+    path.write_text(STUDY.format(corpora=corpora, program=json.dumps(program), model=live(provider)), "utf-8")
     return str(path)
 
 
@@ -164,35 +149,3 @@ def test_no_trial_finds_the_key_nor_a_way_round(
     assert {"gateway", "trial"} <= set(watcher.said)
     assert KEY not in "".join(watcher.said.values())
     assert KEY not in done.stdout + done.stderr
-
-
-def test_sixteen_trials_spend_no_more_than_three_and_a_half_may(
-    keyed: Program, corpora: str, provider: Provider
-) -> None:
-    """The provider bills the most that each request allows, and stays within the study's cap."""
-    bills: list[int] = []
-
-    async def dear(seen: Seen, _number: int) -> Reply:
-        asked = json.loads(seen.body)
-        usage = {
-            "input_tokens": len(seen.body),
-            "output_tokens": asked["max_tokens"],
-            "cache_read_input_tokens": 0,
-            "cache_creation_input_tokens": 0,
-        }
-        bills.append(usage["input_tokens"] * 3 + usage["output_tokens"] * 15)
-        answer = {"type": "message", "model": asked["model"], "stop_reason": "end_turn", "content": [], "usage": usage}
-        return Reply(pieces=[json.dumps(answer).encode()], whole=True)
-
-    trial = 50_000
-    caps = f"\n[caps]\ntrial_microusd = {trial}\nstudy_microusd = {trial * 7 // 2}\noutput_tokens = 1000\nhidden_input_tokens = 0\n"
-    behaviour, provider.behaviour = provider.behaviour, dear
-    try:
-        keyed("run", write(keyed, corpora, provider, SPENDER, repetitions=8, slots=4, caps=caps), "--json")
-    finally:
-        provider.behaviour = behaviour
-    found = records(keyed.run)
-    assert len(found) == 16
-    assert {record["outcome"] for record in found} == {"cap_exceeded"}
-    # Three trials have room for two or three requests each, and what is left over for the others has little.
-    assert trial * 3 // 2 < sum(bills) <= trial * 7 // 2
