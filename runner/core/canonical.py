@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NewType, TypeAlias
 
 import orjson
 import rfc8785
@@ -17,7 +17,7 @@ import rfc8785
 from runner.core.errors import EvidenceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Digest = NewType("Digest", str)
 
@@ -68,18 +68,17 @@ def canonical_bytes(value: Json) -> bytes:
         raise EvidenceError(f"it has no canonical form: {error}") from error
 
 
-def exact_bytes(value: Json) -> bytes:
-    """The RFC 8785 bytes of `value`, which holds no float: what is made of a document's model can't.
+def exact_bytes(value: object, member: Callable[[Any], object]) -> bytes | None:
+    """The RFC 8785 bytes of `value`, which holds no float; None where they are to be made the slow way.
 
-    Raises:
-        EvidenceError: as `canonical_bytes` does.
+    `member` gives what stands for a value that isn't one of JSON's.
     """
     try:
-        data = orjson.dumps(value, option=_SORTED)
+        data = orjson.dumps(value, member, _SORTED | _AS_IT_IS)
     except TypeError:
         # It may have no canonical form, or only be nested more deeply than orjson goes.
-        return canonical_bytes(value)
-    return data if data.isascii() or not _BEYOND_BMP.search(data) else canonical_bytes(value)
+        return None
+    return data if data.isascii() or not _BEYOND_BMP.search(data) else None
 
 
 def _written(value: Json) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
@@ -60,6 +62,12 @@ QuantityField = Annotated[
 """A `Quantity` in a document: an integer, or `{"unavailable": reason}`."""
 
 
+_AT_ONCE: Final = 500
+
+MANY: Final = ConfigDict(extra="forbid", strict=True)
+"""How a dataclass is read that stands in for a `Part` where a document holds very many of them."""
+
+
 class Part(BaseModel):
     """A value inside a document: frozen, strict, without unknown keys."""
 
@@ -90,8 +98,13 @@ class Document(Part):
 
     def to_bytes(self) -> bytes:
         """The document's canonical bytes, ending in a newline."""
-        write = exact_bytes if self.EXACT else canonical_bytes
-        return write(self.json_value()) + b"\n"
+        data = exact_bytes(self, _member) if self.EXACT else None
+        return (canonical_bytes(self.json_value()) if data is None else data) + b"\n"
+
+    def pieces(self) -> Iterator[bytes]:
+        """As `to_bytes`, some at a time; only of a document that is exact."""
+        yield from _pieces(self)
+        yield b"\n"
 
     def to_line(self) -> bytes:
         """The document as one line of NDJSON."""
@@ -133,6 +146,50 @@ class Document(Part):
         """The documents of an NDJSON file; raises `EvidenceError` as `from_json` does."""
         for number, line in enumerate(whole_lines(data, document), 1):
             yield cls.from_bytes(line, f"{document} line {number}")
+
+
+def _pieces(value: object) -> Iterator[bytes]:
+    """The canonical bytes of a model, of what it holds, or of a tuple, whose items come in batches."""
+    if isinstance(value, BaseModel):
+        opening = "{"
+        for name, member in sorted(value.__dict__.items()):
+            yield f'{opening}"{name}":'.encode()
+            yield from _pieces(member)
+            opening = ","
+        yield b"}"
+    elif isinstance(value, tuple) and len(value) > _AT_ONCE:
+        opening = "["
+        for start in range(0, len(value), _AT_ONCE):
+            yield opening.encode() + _exact(value[start : start + _AT_ONCE])[1:-1]
+            opening = ","
+        yield b"]"
+    elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+        opening = "["
+        for item in value:
+            yield opening.encode()
+            yield from _pieces(item)
+            opening = ","
+        yield b"]"
+    else:
+        yield _exact(value)
+
+
+def _exact(value: object) -> bytes:
+    data = exact_bytes(value, _member)
+    return canonical_bytes(json.loads(json.dumps(value, default=_member))) if data is None else data
+
+
+def _member(value: Any) -> object:
+    """What stands in JSON for a member of a document whose fields say how they are written."""
+    if isinstance(value, Measured | Unavailable):
+        return quantity_json(value)
+    if isinstance(value, BaseModel):
+        return value.__dict__
+    if isinstance(value, enum.Enum):
+        return value.value
+    if is_dataclass(value):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    raise TypeError(type(value).__name__)
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from runner.core.canonical import Digest, digest_of
-from runner.core.documents import Document, Part
+from runner.core.documents import MANY, Document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class PlannedTrial(Part):
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
     """One arm of one block, and its place in the order."""
+
+    __pydantic_config__ = MANY
 
     trial: str
     block: str

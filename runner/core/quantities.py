@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measured(Generic[T]):
     """A value that was observed."""
 
     value: T
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unavailable:
     """No value, and why."""
 

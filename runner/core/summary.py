@@ -5,9 +5,10 @@ Integers only. A figure named `..._scaled` is in units of 1/`scale` of its measu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from runner.core.documents import Document, Part, QuantityField
+from runner.core.documents import MANY, Document, Part, QuantityField
 from runner.core.outcomes import Outcome
 
 Evidence = Literal["fixture", "measurement"]
@@ -145,8 +146,11 @@ class Resampling(Part):
     """What simulation says of these intervals."""
 
 
-class CensusRow(Part):
+@dataclass(frozen=True, slots=True)
+class CensusRow:
     """One planned trial."""
+
+    __pydantic_config__ = MANY
 
     trial: str
     block: str
@@ -170,8 +174,11 @@ class OutcomeCount(Part):
     trials: int
 
 
-class TaskCount(Part):
+@dataclass(frozen=True, slots=True)
+class TaskCount:
     """How the trials of one task ended in one arm."""
+
+    __pydantic_config__ = MANY
 
     task: str
     arm: str
@@ -221,15 +228,21 @@ class TotalsRow(Part):
     arms: tuple[ArmTotal, ...]
 
 
-class ArmMedian(Part):
+@dataclass(frozen=True, slots=True)
+class ArmMedian:
     """The median of one arm."""
+
+    __pydantic_config__ = MANY
 
     arm: str
     median_scaled: QuantityField
 
 
-class MedianRow(Part):
+@dataclass(frozen=True, slots=True)
+class MedianRow:
     """Medians over the repetitions of one task."""
+
+    __pydantic_config__ = MANY
 
     measure: str
     task: str

@@ -14,7 +14,7 @@ from runner.pipeline.deriving import DoubtfulError
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.sinks import Compared, Written
 from runner.publish.report import render_report
-from runner.summarize.seal import open_sealed, seal
+from runner.summarize.seal import checksum_line, open_sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,9 +54,9 @@ def conclude(files: Files, folder: Path) -> Summary:
     run = read_run(files, folder)
     with files.writing(folder / layout.RECORDS) as put_record, files.writing(folder / layout.SCORES) as put_score:
         summary = compute(run, files, Written(put_record), Written(put_score))
-        sealed = seal(summary)
-    files.write(folder / layout.SUMMARY, sealed.summary_bytes)
-    files.write(folder / layout.CHECKSUM, sealed.checksum_bytes)
+    with files.writing(folder / layout.SUMMARY) as put:
+        checksum = _sealed(summary, Written(put))
+    files.write(folder / layout.CHECKSUM, checksum)
     if files.read(folder / layout.REPORT) is not None:
         # It was made of the summary that this one replaces.
         files.write(folder / layout.REPORT, render_report(summary))
@@ -135,21 +135,28 @@ def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
 
 def _differences(files: Files, run: Run, problems: list[Problem], *, checked: bool) -> list[Problem]:
     """`problems`, and what of the run's documents isn't what its evidence gives."""
-    folder = run.folder
-    sinks = {name: _sink(files, folder, name) for name in (layout.RECORDS, layout.SCORES)}
+    sinks = {name: _sink(files, run.folder, name) for name in _DOCUMENTS}
     summary = compute(run, files, sinks[layout.RECORDS], sinks[layout.SCORES], checked=checked)
-    sealed = seal(summary)
-    found = [*problems, *_head_problems(files, folder, run)]
-    for name, data in ((layout.SUMMARY, sealed.summary_bytes), (layout.CHECKSUM, sealed.checksum_bytes)):
-        sinks[name] = _sink(files, folder, name)
-        sinks[name].put(data)
+    sinks[layout.CHECKSUM].put(_sealed(summary, sinks[layout.SUMMARY]))
+    differing: dict[str, Problem] = {}
     for name, sink in sinks.items():
         problem = sink.difference(name) if isinstance(sink, Compared) else Problem("missing", name)
-        found += [problem] if problem else []
-    report = files.read(folder / layout.REPORT)
+        if problem:
+            differing[name] = problem
+    # A summary that is what it should be names the ledger's last line as it is.
+    head = _head_problems(files, run.folder, run) if layout.SUMMARY in differing else ()
+    found = [*problems, *head, *differing.values()]
+    report = files.read(run.folder / layout.REPORT)
     if report is not None and report != render_report(summary):
         found.append(Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it"))
     return found
+
+
+def _sealed(summary: Summary, sink: Sink) -> bytes:
+    """The summary went to `sink`; what belongs beside it is returned."""
+    for piece in summary.pieces():
+        sink.put(piece)
+    return checksum_line(sink.digest())
 
 
 def _sink(files: Files, folder: Path, name: str) -> Sink:

@@ -14,6 +14,7 @@ from runner.core.statistics.bootstrap import (
     FINE,
     Deviations,
     Interval,
+    MedianPair,
     Resampled,
     Sample,
     difference_interval,
@@ -26,7 +27,7 @@ from runner.core.statistics.simultaneous import widenings
 from runner.core.summary import Contrast, Estimate, Range, Simultaneous
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from runner.core.statistics.bootstrap import Bootstrap, IntervalOrReason
     from runner.core.statistics.intervals import Ends
@@ -61,13 +62,20 @@ def make_contrasts(
         return Contrasts(tuple(_nothing(item, arms[0], arm, reason) for item in measured for arm in arms[1:]), ())
     samples = [sample_of(item) for item in measured if item.n_blocks]
     resampled = iter(bootstrap.resampled(samples))
+    pairs = [
+        MedianPair(item.repetitions(), item.task_medians(arms[0]), item.task_medians(arm))
+        for item in measured
+        if item.n_blocks
+        for arm in arms[1:]
+    ]
+    medians = iter(zip(pairs, bootstrap.median_differences(pairs), strict=True))
     single: list[Contrast] = []
     together: list[Simultaneous] = []
     for item in measured:
         if not item.n_blocks:
             single += [_nothing(item, arms[0], arm, item.none) for arm in arms[1:]]
             continue
-        for contrast, simultaneous in _contrasts(item, arms, bootstrap, next(resampled)):
+        for contrast, simultaneous in _contrasts(item, bootstrap, next(resampled), medians):
             single.append(contrast)
             together.append(simultaneous)
     return Contrasts(tuple(single), tuple(together) if len(arms) > 2 else ())
@@ -84,9 +92,12 @@ def sample_of(item: MeasuredPairs) -> Sample:
 
 
 def _contrasts(
-    item: MeasuredPairs, arms: tuple[str, ...], bootstrap: Bootstrap, resampled: Resampled | Unavailable
+    item: MeasuredPairs,
+    bootstrap: Bootstrap,
+    resampled: Resampled | Unavailable,
+    medians: Iterator[tuple[MedianPair, IntervalOrReason]],
 ) -> list[tuple[Contrast, Simultaneous]]:
-    numbers = range(1, len(arms))
+    arms, numbers = item.arms, range(1, len(item.arms))
     ratios: list[Deviations | Unavailable]
     differences: list[Deviations | Unavailable]
     if isinstance(resampled, Unavailable):
@@ -103,8 +114,8 @@ def _contrasts(
     return [
         (
             _contrast(
-                _Pair(item, arms[0], arm, levels),
-                bootstrap,
+                _Pair(item, arms[0], arm, levels, bootstrap.level_ppm),
+                next(medians),
                 (ratio_intervals[index], difference_intervals[index]),
                 (ratios[index], differences[index]),
             ),
@@ -158,38 +169,35 @@ class _Pair:
     control: str
     arm: str
     levels: int
+    level_ppm: int
 
 
 def _contrast(
     pair: _Pair,
-    bootstrap: Bootstrap,
+    medians: tuple[MedianPair, IntervalOrReason],
     found: tuple[_Found, _Found],
     deviations: tuple[Deviations | Unavailable, Deviations | Unavailable],
 ) -> Contrast:
     item, control, arm = pair.item, pair.control, pair.arm
     scale = item.measure.scale
     totals = item.total(control), item.total(arm)
-    medians = item.task_medians(control), item.task_medians(arm)
-    doubled = doubled_median(medians[1]) - doubled_median(medians[0])
+    doubled = doubled_median(medians[0].treatment) - doubled_median(medians[0].control)
     ratio = scaled_ratio(totals[1], totals[0], PPM, f"the total of {control} is 0")
-    repetitions = item.repetitions()
     return Contrast(
         measure=item.measure.name,
         arm=arm,
         control=control,
         n_blocks=item.n_blocks,
-        n_tasks=len(repetitions),
+        n_tasks=len(item.tasks),
         levels=pair.levels,
         effective_tasks_milli=_effective_tasks(deviations[0]),
         ratio_ppm=_estimate(ratio, found[0].interval),
         mean_difference_scaled=_estimate(
             Measured(rounded_quotient((totals[1] - totals[0]) * scale, item.out_of(control))), found[1].interval
         ),
-        median_difference_scaled=_estimate(
-            Measured(rounded_quotient(doubled, 2)), bootstrap.median_difference(repetitions, *medians)
-        ),
-        detectable_ratio_ppm=_detectable_ratio(deviations[0], bootstrap.level_ppm),
-        detectable_mean_difference_scaled=_detectable_difference(deviations[1], bootstrap.level_ppm),
+        median_difference_scaled=_estimate(Measured(rounded_quotient(doubled, 2)), medians[1]),
+        detectable_ratio_ppm=_detectable_ratio(deviations[0], pair.level_ppm),
+        detectable_mean_difference_scaled=_detectable_difference(deviations[1], pair.level_ppm),
     )
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EvidenceError
 from runner.core.summary import Summary
+
+if TYPE_CHECKING:
+    from runner.core.canonical import Digest
 
 SUMMARY_NAME = "summary.json"
 CHECKSUM_NAME = "summary.json.sha256"
@@ -24,7 +28,7 @@ class Sealed:
 def seal(summary: Summary) -> Sealed:
     """The summary's canonical bytes and their checksum."""
     data = summary.to_bytes()
-    return Sealed(data, _checksum(data))
+    return Sealed(data, checksum_line(sha256_digest(data)))
 
 
 def open_sealed(summary_bytes: bytes, checksum_bytes: bytes, document: str = SUMMARY_NAME) -> Summary:
@@ -33,7 +37,7 @@ def open_sealed(summary_bytes: bytes, checksum_bytes: bytes, document: str = SUM
     Raises:
         EvidenceError: the checksum isn't that of the bytes, the bytes aren't a summary, or they aren't canonical.
     """
-    if checksum_bytes != _checksum(summary_bytes):
+    if checksum_bytes != checksum_line(sha256_digest(summary_bytes)):
         raise EvidenceError("its bytes are not those that were sealed", document=document, key=CHECKSUM_NAME)
     summary = Summary.from_bytes(summary_bytes, document)
     if summary.to_bytes() != summary_bytes:
@@ -41,5 +45,6 @@ def open_sealed(summary_bytes: bytes, checksum_bytes: bytes, document: str = SUM
     return summary
 
 
-def _checksum(data: bytes) -> bytes:
-    return f"{sha256_digest(data).removeprefix('sha256:')}  {SUMMARY_NAME}\n".encode("ascii")
+def checksum_line(digest: Digest) -> bytes:
+    """What belongs beside a summary whose bytes have this digest: one line as `sha256sum --check` reads it."""
+    return f"{digest.removeprefix('sha256:')}  {SUMMARY_NAME}\n".encode("ascii")

@@ -16,6 +16,7 @@ from runner.core.rounding import PPM, rounded_quotient
 from runner.core.statistics import intervals
 from runner.core.statistics.draws import Design, block_counts, noise, task_counts
 from runner.core.statistics.exact import NANO, decimals, log_nano, whole
+from runner.core.statistics.medians import Columns
 from runner.core.statistics.spread import Spread, TaskSums, difference_spread, ratio_spread
 
 if TYPE_CHECKING:
@@ -67,6 +68,16 @@ class Sample:
         columns = [np.add.reduceat(column, starts) for column in (self.arms[0], self.arms[arm], self.divisor)]
         control, treatment, divisor = (tuple(int(value) for value in column) for column in columns)
         return TaskSums(control, treatment, divisor)
+
+
+@dataclass(frozen=True)
+class MedianPair:
+    """Medians of the tasks of a contrast."""
+
+    repetitions: Sequence[int]
+    """Blocks of each task."""
+    control: Sequence[int]
+    treatment: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -195,17 +206,36 @@ class Bootstrap:
         self, repetitions: Sequence[int], control: Sequence[int], treatment: Sequence[int]
     ) -> IntervalOrReason:
         """The percentile interval of (median of `treatment` - median of `control`), one value a task, over tasks."""
-        refused = self.refusal(repetitions)
-        if refused:
-            return refused
-        design = Design(self.seed, self.resamples, (1,) * len(control), 1)
-        pair = np.array([control, treatment], dtype=np.int64)
-        doubled = np.empty(self.resamples, dtype=np.int64)
-        for part, counts in task_counts(design):
-            medians = [_doubled_medians(values, counts) for values in pair]
-            doubled[part] = medians[1] - medians[0]
-        low, high = intervals.percentile_ends(rounded_quotients(doubled, np.int64(2)), self.level_ppm)
-        return Interval(int(low), int(high))
+        return self.median_differences([MedianPair(repetitions, control, treatment)])[0]
+
+    def median_differences(self, pairs: Sequence[MedianPair]) -> tuple[IntervalOrReason, ...]:
+        """The percentile interval of (median of the treatment - median of the control) of each pair, over tasks.
+
+        Pairs of equally many tasks have the same resamples, and are computed together.
+        """
+        found: list[IntervalOrReason] = [self.refusal(pair.repetitions) or Unavailable(_TOO_LARGE) for pair in pairs]
+        together: dict[int, list[int]] = {}
+        for index, pair in enumerate(pairs):
+            if (
+                self.refusal(pair.repetitions) is None
+                and max(map(abs, (*pair.control, *pair.treatment))) < _INT64_ROOM // 4
+            ):
+                together.setdefault(len(pair.control), []).append(index)
+        for tasks, indices in together.items():
+            doubled = self._doubled_differences(tasks, [pairs[index] for index in indices])
+            for index, values in zip(indices, doubled, strict=True):
+                low, high = intervals.percentile_ends(rounded_quotients(values, np.int64(2)), self.level_ppm)
+                found[index] = Interval(int(low), int(high))
+        return tuple(found)
+
+    def _doubled_differences(self, tasks: int, pairs: Sequence[MedianPair]) -> Integers:
+        """Twice the difference of medians of each pair in each resample."""
+        columns = Columns([np.array(side, dtype=np.int64) for pair in pairs for side in (pair.control, pair.treatment)])
+        doubled = np.empty((len(pairs), self.resamples), dtype=np.int64)
+        for part, counts in task_counts(Design(self.seed, self.resamples, (1,) * tasks, 1)):
+            medians = columns.doubled_medians(counts)
+            doubled[:, part] = medians[1::2] - medians[0::2]
+        return doubled
 
 
 def ratio_interval(estimate: int, ends: Ends, widening: Decimal) -> IntervalOrReason:
@@ -247,18 +277,6 @@ def _totals(design: Design, columns: Integers) -> Integers:
     for part, counts in block_counts(design):
         found[:, part] = (counts @ per_block).T
     return found
-
-
-def _doubled_medians(values: Integers, counts: Integers) -> Integers:
-    """Twice the median of each resample, in which each of `values` stands as often as `counts` says."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    upto = np.cumsum(counts[:, order], axis=1)
-    drawn = len(values)
-    lower = (upto > (drawn - 1) // 2).argmax(axis=1)
-    upper = (upto > drawn // 2).argmax(axis=1)
-    doubled: Integers = ordered[lower] + ordered[upper]
-    return doubled
 
 
 def _too_large(sample: Sample) -> Unavailable | None:

@@ -30,6 +30,8 @@ GENERATOR: Final = (
 # Repetitions drawn at once: bounds memory at some 40 MB, whatever the study's size.
 _AT_ONCE: Final = 1 << 20
 _FEW_REPETITIONS: Final = 64
+# Draws of tasks that are kept, for a median of the same tasks to use; a larger number is drawn again: 32 MB.
+_KEPT: Final = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -66,20 +68,34 @@ def drawn_tasks(seed: str, tasks: int, resamples: int) -> NDArray[np.int32]:
     rows = max(1, _AT_ONCE // tasks)
     for start in range(0, resamples, rows):
         part = drawn[start : start + rows]
-        high = np.asarray(generator.random_raw(part.size), dtype=np.uint64) >> np.uint64(32)
-        part[:] = ((high * np.uint64(tasks)) >> np.uint64(32)).reshape(part.shape)
+        part[:] = _tasks(generator, len(part), tasks)
     drawn.setflags(write=False)
     return drawn
+
+
+def _tasks(generator: np.random.PCG64, resamples: int, tasks: int) -> NDArray[np.uint64]:
+    """The tasks of the next resamples."""
+    high = np.asarray(generator.random_raw(resamples * tasks), dtype=np.uint64) >> np.uint64(32)
+    found: NDArray[np.uint64] = ((high * np.uint64(tasks)) >> np.uint64(32)).reshape(resamples, tasks)
+    return found
+
+
+def _task_rows(design: Design, rows: int) -> Iterator[tuple[slice, Integers]]:
+    """The tasks of each resample, `rows` resamples at a time; the same whether they are kept or drawn again."""
+    tasks = len(design.repetitions)
+    kept = drawn_tasks(design.seed, tasks, design.resamples) if tasks * design.resamples <= _KEPT else None
+    generator = _generator(design.seed)
+    for start in range(0, design.resamples, rows):
+        part = slice(start, min(start + rows, design.resamples))
+        drawn = _tasks(generator, part.stop - start, tasks) if kept is None else kept[part]
+        yield part, drawn.astype(np.int64)
 
 
 def task_counts(design: Design) -> Iterator[tuple[slice, Integers]]:
     """How often each task stands in each resample, some resamples at a time."""
     tasks = len(design.repetitions)
-    drawn = drawn_tasks(design.seed, tasks, design.resamples)
-    rows = max(1, _AT_ONCE // tasks)
-    for start in range(0, design.resamples, rows):
-        part = drawn[start : start + rows]
-        yield slice(start, start + len(part)), _counted(part.astype(np.int64), tasks)
+    for part, drawn in _task_rows(design, max(1, _AT_ONCE // tasks)):
+        yield part, _counted(drawn, tasks)
 
 
 def block_counts(design: Design) -> Iterator[tuple[slice, Floats]]:
@@ -91,15 +107,13 @@ def block_counts(design: Design) -> Iterator[tuple[slice, Floats]]:
         return
     sizes = np.array(design.repetitions, dtype=np.int64)
     most, starts = int(sizes.max()), design.starts
-    drawn = drawn_tasks(design.seed, len(sizes), design.resamples)
     stream = _Repetitions(design.seed, len(sizes), most)
     rows = max(1, _AT_ONCE // (len(sizes) * most))
     equal = bool((sizes == most).all())
-    for start in range(0, design.resamples, rows):
-        tasks = drawn[start : start + rows].astype(np.int64)
+    for part, tasks in _task_rows(design, rows):
         own = sizes[tasks][:, :, None]
         blocks = starts[tasks][:, :, None] + ((stream.parts(len(tasks)) * own) >> stream.bits)
-        yield slice(start, start + len(tasks)), _counted(blocks, design.blocks, None if equal else own).astype(float)
+        yield part, _counted(blocks, design.blocks, None if equal else own).astype(float)
 
 
 class _Repetitions:
