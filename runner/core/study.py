@@ -315,6 +315,8 @@ class Limits(Part):
     stdout_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = 16 * _MIB
     stderr_bytes: Annotated[int, Field(ge=1024, le=_GIB)] = _MIB
     memory_bytes: Annotated[int, Field(ge=64 * _MIB, le=_MOST_BYTES)] = 2 * _GIB
+    sidecar_memory_bytes: Annotated[int, Field(ge=64 * _MIB, le=_MOST_BYTES)] = _GIB
+    gateway_memory_bytes: Annotated[int, Field(ge=64 * _MIB, le=_MOST_BYTES)] = 512 * _MIB
     pids: Annotated[int, Field(ge=16, le=32768)] = 256
     cpus: Annotated[int, Field(ge=1, le=1024)] = 2
     home_bytes: Annotated[int, Field(ge=_MIB, le=_MOST_BYTES)] = 64 * _MIB
@@ -322,6 +324,11 @@ class Limits(Part):
     pod_bytes: Annotated[int, Field(ge=_MIB, le=_MOST_BYTES)] = 128 * _MIB
     record_bytes: Annotated[int, Field(ge=1024, le=_MOST_BYTES)] = 64 * _MIB
     requests: Annotated[int, Field(ge=1, le=100000)] = 64
+
+    @property
+    def pod_memory_bytes(self) -> int:
+        """What the containers of one pod may take together."""
+        return self.memory_bytes + self.sidecar_memory_bytes + self.gateway_memory_bytes
 
     @model_validator(mode="after")
     def _sums_fit(self) -> Self:

@@ -53,11 +53,6 @@ _READY_MS: Final = 30_000
 _SEAL_MS: Final = 10_000
 # What the host grants the supervisor beyond its own deadlines before it ends the container itself.
 _HOST_SLACK_MS: Final = 10_000
-_SIDECAR_MEMORY_BYTES: Final = 1024 * _MIB
-_SIDECAR_STORAGE_BYTES: Final = 512 * _MIB
-_GATEWAY_MEMORY_BYTES: Final = 512 * _MIB
-HELPERS_MEMORY_BYTES: Final = _SIDECAR_MEMORY_BYTES + _GATEWAY_MEMORY_BYTES
-"""What the containers beside the trial may take at most."""
 _OWN_PIDS: Final = 64
 _SIDECAR_LOG_BYTES: Final = 16 * _MIB
 # What the contract of the pod doesn't know is named up to a number: the ledger keeps it.
@@ -253,7 +248,7 @@ class Pod:
             user=f"{GATEWAY_ID}:{GATEWAY_ID}",
             groups=(SUPERVISOR_ID,),
             network=self.order.network,
-            memory_bytes=_GATEWAY_MEMORY_BYTES,
+            memory_bytes=self.order.limits.gateway_memory_bytes,
             pids=_OWN_PIDS,
             cpus=1,
             mounts=(
@@ -280,17 +275,19 @@ class Pod:
         return self.engine.signal_until(gateway, "SIGUSR2", "keyed", _SEAL_MS)
 
     def _start_sidecar(self) -> bool:
+        memory_bytes = self.order.limits.sidecar_memory_bytes
         spec = ContainerSpec(
             name=f"{self.order.prefix}-sidecar",
             image=self.order.images.sidecar,
             labels=self._labels("sidecar"),
             user=f"{SIDECAR_ID}:{SIDECAR_ID}",
-            memory_bytes=_SIDECAR_MEMORY_BYTES,
+            memory_bytes=memory_bytes,
             pids=_OWN_PIDS,
             cpus=1,
             mounts=(Mount(self.order.index_volume, "/index", read_only=True),),
             tmpfs=(
-                Tmpfs("/qdrant/storage", _SIDECAR_STORAGE_BYTES, SIDECAR_ID, SIDECAR_ID, "0700"),
+                # The other half is left for what Qdrant makes of it.
+                Tmpfs("/qdrant/storage", memory_bytes // 2, SIDECAR_ID, SIDECAR_ID, "0700"),
                 Tmpfs("/tmp", 16 * _MIB, SIDECAR_ID, SIDECAR_ID, "0700"),  # noqa: S108 - in the container
             ),
         )

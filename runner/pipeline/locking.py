@@ -18,7 +18,6 @@ from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL
 from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
-from runner.execute.pod import HELPERS_MEMORY_BYTES
 from runner.images.spec import image_names
 from runner.pipeline import imaging
 from runner.pipeline.preflight import ready_engine
@@ -206,8 +205,7 @@ def with_slots(planned: Planned, engine: Engine) -> Planned:
     if study.schedule.slots != "auto":
         return planned
     info, limits = engine.info(), study.limits
-    pod_bytes = limits.memory_bytes + HELPERS_MEMORY_BYTES
-    slots = max(1, min(info.cpus // limits.cpus, info.memory_bytes // pod_bytes, 64))
+    slots = max(1, min(info.cpus // limits.cpus, info.memory_bytes // limits.pod_memory_bytes, 64))
     schedule = study.schedule.model_copy(update={"slots": slots})
     loaded = replace(planned.loaded, study=study.model_copy(update={"schedule": schedule}))
     return replace(planned, loaded=loaded)

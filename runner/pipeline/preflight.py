@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import EnvironmentNotReady, Problem
-from runner.execute.pod import HELPERS_MEMORY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +48,7 @@ def _key_problems(world: World, study: ResolvedStudy) -> Iterator[Problem]:
 def _engine_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:
     info, limits = engine.info(), study.limits
     slots = study.schedule.slots if study.schedule.slots != "auto" else 1
-    needed = slots * (limits.memory_bytes + HELPERS_MEMORY_BYTES)
+    needed = slots * limits.pod_memory_bytes
     if limits.cpus > info.cpus:
         yield Problem(f"the engine has {info.cpus} CPUs, not {limits.cpus}", document, "limits.cpus")
     if needed > info.memory_bytes:

@@ -111,6 +111,8 @@ def test_containers_are_made_as_the_contract_says() -> None:
         ("/tmp", 0, "1777"),
     ]
     assert (trial.memory_bytes, trial.pids, trial.cpus) == (LIMITS.memory_bytes, 256, 2)
+    assert (sidecar.memory_bytes, gateway.memory_bytes) == (1024 * MIB, 512 * MIB)
+    assert {item.destination: item.size_bytes for item in sidecar.tmpfs}["/qdrant/storage"] == 512 * MIB
     pod = life.volume("pod").tmpfs
     assert (pod.size_bytes, pod.uid, pod.gid, pod.mode) == (128 * MIB, 10004, 10001, "1770")
     life.pod.dispose()
