@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.core.cassette import read_cassette
+from tests.docker.conftest import ROOT
 from tests.fakes.bodies import lines_of
 from tests.fakes.provider import KEY, Provider, agent, running_provider, write_ca
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.docker
 
+MEASURED, OF_FILES = "timing", "evidence"
 CLIENTS = {
     "claude-code": 'kind = "claude-code"\nmodel = "claude-sonnet-4-5"\n',
     "messages": 'kind = "messages"\nmodel = "claude-haiku-4-5"\nmax_output_tokens = 2000\n',
@@ -153,6 +155,7 @@ def test_a_recording_plays_again_without_its_provider(keyed: Program, corpora: s
     (keyed.folder / "study" / "cassette.jsonl").write_bytes(json.dumps(head).encode() + b"\n" + b"".join(kept))
     keyed("run", replay, "--json")
     found = {record["arm"]: record for record in records(keyed.run)}
+    assert timeless(found["plain"]) == timeless(next(record for record in recorded if record["arm"] == "plain"))
     assert (found["plain"]["outcome"], found["guided"]["outcome"]) == ("completed", "evidence_invalid")
     assert "messages[" in found["guided"]["reason"]
 
@@ -178,7 +181,15 @@ def test_without_a_key_nothing_starts(pairbench: Program, corpora: str, provider
     assert "PAIRBENCH_PROVIDER_KEY_FILE" in done.stderr
 
 
+def test_what_may_differ_in_a_replay_is_written_down() -> None:
+    """The page names these keys of a record, and no others."""
+    page = (ROOT / "docs" / "reference" / "gateway.md").read_text("utf-8")
+    table = page.split("| key of a record |", 1)[1].split("\n\n", 1)[0]
+    keys = [line.split("`")[1] for line in table.splitlines()[2:]]
+    assert keys == [MEASURED, f"attempts[].{OF_FILES}"]
+
+
 def timeless(record: dict[str, Any]) -> dict[str, Any]:
     """The record without its times, and without the digests of files that hold them."""
-    attempts = [{key: value for key, value in item.items() if key != "evidence"} for item in record["attempts"]]
-    return {key: value for key, value in record.items() if key != "timing"} | {"attempts": attempts}
+    attempts = [{key: value for key, value in item.items() if key != OF_FILES} for item in record["attempts"]]
+    return {key: value for key, value in record.items() if key != MEASURED} | {"attempts": attempts}
