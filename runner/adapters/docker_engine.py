@@ -6,6 +6,7 @@ Every call is one HTTP request on the engine's socket: no command line client, n
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import socket
@@ -39,6 +40,7 @@ _ANY_VERSION = "1.41"
 _LOAD_TIMEOUT_S = 600
 _READY_LINE_BYTES = 65536
 _CHUNK_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 20
 _BYTES_A_FILE = 1024
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -381,11 +383,19 @@ class _Chunks:
 
 def _entry(tar: tarfile.TarFile, item: tarfile.TarInfo) -> Entry:
     if item.isreg() and not item.issparse():
-        stream = tar.extractfile(item)
-        return Entry(item.name, "file", stream.read() if stream else b"")
+        return Entry(item.name, "file", _content(tar, item))
     if item.isdir():
         return Entry(item.name, "directory", None)
     return Entry(item.name, "other", None, f"tar entry type {item.type!r}")
+
+
+def _content(tar: tarfile.TarFile, item: tarfile.TarInfo) -> bytes:
+    """The bytes of a regular file; a large one is in memory once, and not a second time in pieces."""
+    whole = io.BytesIO()
+    stream = tar.extractfile(item)
+    while stream is not None and (piece := stream.read(_PIECE_BYTES)):
+        whole.write(piece)
+    return whole.getvalue()
 
 
 def _found(chunks: Iterator[bytes], event: str) -> bool:

@@ -78,15 +78,18 @@ class Batches:
                 self.engine.create_volume(volume, labels)
                 made.append(volume)
             container = self.engine.create(spec)
-            for group in files:
-                tar = tar_of({path: TreeFile(data) for path, data in group.items()})
-                self.engine.put_tar(container, "/in", tar)
+            self._put(container, files)
             return self._outcome(job, container)
         finally:
             if container:
                 self.engine.remove(container)
             for volume in made:
                 self.engine.remove_volume(volume)
+
+    def _put(self, container: str, files: Iterable[Mapping[str, bytes]]) -> None:
+        for group in files:
+            tar = tar_of({path: TreeFile(data) for path, data in group.items()})
+            self.engine.put_tar(container, "/in", tar)
 
     def _outcome(self, job: Job, container: str) -> Done:
         self.engine.start(container)

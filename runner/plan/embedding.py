@@ -18,7 +18,7 @@ from runner.core.errors import EvidenceError
 from runner.plan.batch import Batches, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runner.core.canonical import Digest, Json
     from runner.core.passages import Passage
@@ -105,7 +105,7 @@ class Embedder:
         return {key: vector for key, vector in self.vectors.get(set(keys)).items() if not vector_fault(vector)}
 
     def _embedded(self, wanted: Mapping[Digest, Passage]) -> dict[Digest, bytes]:
-        texts = canonical_lines({"text": embedded_text(passage)} for passage in wanted.values())
+        texts = _texts(wanted.values())
         command = (*_EMBED, *_FILES, "--threads", str(self.threads))
         with self.slots.taken(EMBEDDERS, self.places):
             made = self.batches.run(self._job(command), [{"texts.jsonl": texts}]).files
@@ -130,9 +130,10 @@ def weigh(batches: Batches, image: Digest, passages: Sequence[Passage]) -> list[
         EngineError: the container failed.
         EvidenceError: what it gave back isn't what it was asked for.
     """
-    texts = canonical_lines({"text": embedded_text(passage)} for passage in passages)
-    job = Job("weigh", str(image), (*_WEIGH, *_FILES), memory_bytes=1000 * _MIB, cpus=1)
-    made = batches.run(job, iter([{"texts.jsonl": texts}])).files
+    job = Job("weigh", str(image), (*_WEIGH, *_FILES), memory_bytes=950 * _MIB, cpus=1)
+    # Made when it is put into the container, and not kept until there is an answer.
+    files = ({"texts.jsonl": _texts(group)} for group in [passages])
+    made = batches.run(job, files).files
     found = [_weights(line) for line in _lines(made.get("vectors.jsonl", b""))]
     if len(found) != len(passages):
         message = f"{len(found)} sparse vectors came back for {len(passages)} texts"
@@ -143,6 +144,10 @@ def weigh(batches: Batches, image: Digest, passages: Sequence[Passage]) -> list[
 def embedded_text(passage: Passage) -> str:
     """The text whose vector stands for `passage`."""
     return f"{passage.title}\n{passage.text}"
+
+
+def _texts(passages: Iterable[Passage]) -> bytes:
+    return canonical_lines({"text": embedded_text(passage)} for passage in passages)
 
 
 def vector_fault(vector: bytes) -> str:
