@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from gateway.chunks import chunk_of
 from gateway.evidence import EvidenceError
-from gateway.exchange import BrokenOffError, Request
+from gateway.exchange import BrokenOffError, Request, burst_of
 from gateway.provider_errors import RefusedError
+from gateway.speech import AnySpeech, plain_speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
-    from gateway.exchange import Answer, Burst, Exchange, Pieces
+    from gateway.exchange import Answer, Exchange, Pieces
     from gateway.gateway import Gateway
     from gateway.inbox import Inbox
+    from gateway.speech import Speech
 
-HEAD_LIMIT_BYTES = 65536
 # What is read and thrown away after an early refusal, so that the client reads the refusal instead of a reset.
 LINGER_BYTES = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
@@ -34,7 +34,6 @@ LINGER_SECONDS = 2.0
 AHEAD_BYTES = 65536
 # A client may lag so far behind a provider that sends faster than it reads.
 BEHIND_BYTES = 262144
-BODILESS = (204, 304)
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,9 @@ class ClientGoneError(Exception):
 class Connection:
     """One client's connection: one exchange after the other."""
 
+    _speech: Speech
+    """Of the exchange that was begun last."""
+
     def __init__(
         self,
         inbox: Inbox,
@@ -88,14 +90,14 @@ class Connection:
         self._gateway = gateway
         self._limits = limits
         self._budget = budget
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT_BYTES)
+        self._ahead = b""
         self._held_bytes = 0
 
     async def serve(self) -> None:
         """The connection has ended, and every exchange on it is recorded."""
         try:
             while await self._serve_one():
-                self._http.start_next_cycle()
+                self._ahead = self._speech.ahead()
         except (ClientGoneError, ConnectionError, EvidenceError, h11.LocalProtocolError):
             self._inbox.transport.abort()
         except BrokenOffError as error:
@@ -124,7 +126,7 @@ class Connection:
             self._budget.give(self._held_bytes)
             self._held_bytes = 0
             self.busy = False
-        if self._http.states[h11.CLIENT] is h11.DONE and self._http.our_state is h11.DONE:
+        if self._speech.is_done():
             return True
         await self._linger()
         return False
@@ -152,44 +154,23 @@ class Connection:
 
     async def _head(self) -> Request | RefusedError | None:
         """The next request's head, what is wrong with it, or None when no more comes."""
-        if not self._http.trailing_data[0]:
+        if not self._ahead:
             try:
                 async with asyncio.timeout(self._limits.idle_seconds):
-                    self._http.receive_data(await self._inbox.read())
+                    self._ahead = await self._inbox.read()
             except TimeoutError:
                 return None
+        data, self._ahead = self._ahead, b""
+        plain = plain_speech(self._inbox, data)
+        if plain is not None:
+            request, self._speech = plain
+            return request
+        self._speech = speech = AnySpeech(self._inbox, data)
         try:
             async with asyncio.timeout(self._limits.head_seconds):
-                event = await self._event()
-        except RefusedError as error:
-            return error
+                return await speech.head()
         except TimeoutError:
             return RefusedError(408, "bad_request", "The head of the request did not arrive.")
-        if not isinstance(event, h11.Request):
-            return None
-        headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in event.headers)
-        # h11 limits only what it has to wait for; a large head that came in one piece gets here.
-        if len(event.target) + sum(len(key) + len(value) for key, value in headers) > HEAD_LIMIT_BYTES:
-            return RefusedError(431, "bad_request", "The head of the request exceeds the maximum size")
-        wire_headers = tuple((bytes(name), bytes(value)) for name, value in event.headers.raw_items())
-        return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers, b"", wire_headers)
-
-    async def _event(self) -> object:
-        """The next thing that the client says.
-
-        Raises:
-            RefusedError: when it isn't HTTP.
-        """
-        while True:
-            try:
-                event = self._http.next_event()
-            except h11.RemoteProtocolError as error:
-                raise RefusedError(400, "bad_request", f"Malformed HTTP: {error}"[:200]) from error
-            if event is not h11.NEED_DATA:
-                return event
-            if self._http.they_are_waiting_for_100_continue:
-                self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
-            self._http.receive_data(await self._inbox.read())
 
     async def _body(self, head: Request, received: list[bytes]) -> None:
         """The whole body is in `received`.
@@ -200,9 +181,9 @@ class Connection:
         declared = head.header("content-length")
         if declared is not None and int(declared) > self._limits.body_bytes:
             raise RefusedError(413, "bad_request", "Request exceeds the maximum size")
-        while isinstance(event := await self._event(), h11.Data):
-            self._hold(len(event.data))
-            received.append(event.data)
+        while piece := await self._speech.piece():
+            self._hold(len(piece))
+            received.append(piece)
 
     def _hold(self, more_bytes: int) -> None:
         if self._held_bytes + more_bytes > self._limits.body_bytes or not self._budget.take(more_bytes):
@@ -239,22 +220,21 @@ class Connection:
         await asyncio.sleep(0)
 
     def _whole(self, exchange: Exchange, answer: Answer, body: bytes) -> bytes:
-        data = self._head_of(answer, ("content-length", str(len(body))))
+        data = self._speech.head_of(answer, ("content-length", str(len(body))))
         if exchange.request.method != "HEAD":
             exchange.take(body)
-            data += self._http.send(h11.Data(data=body)) or b""
+            data += self._speech.framed(burst_of(body))
         exchange.first_byte_ns = self._gateway.now_ns()
-        return data + (self._http.send(h11.EndOfMessage()) or b"")
+        return data + self._speech.end()
 
     async def _pieces(self, exchange: Exchange, answer: Answer, body: Pieces) -> bytes:
         """All but the returned bytes were sent; a burst of nothing sends what waits."""
         whole = answer.length_bytes is not None
         framing = ("content-length", str(answer.length_bytes)) if whole else ("transfer-encoding", "chunked")
-        waiting = b"" if answer.status is None else self._head_of(answer, framing)
-        frame = self._framer(exchange, answer)
+        waiting = b"" if answer.status is None else self._speech.head_of(answer, framing)
         async for burst in body:
             self._require_client(exchange)
-            framed = frame(burst)
+            framed = burst.body if answer.status is None else self._speech.framed(burst)
             if whole and framed:
                 # It may be the last one, whose end is sent when the exchange is recorded.
                 framed, waiting = waiting, framed
@@ -271,24 +251,7 @@ class Connection:
         exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
         if answer.status is None:
             return waiting
-        return waiting + (self._http.send(h11.EndOfMessage()) or b"")
-
-    def _framer(self, exchange: Exchange, answer: Answer) -> Callable[[Burst], bytes]:
-        """What makes of a burst the bytes that go out."""
-        if answer.status is None:
-            return lambda burst: burst.body
-        http = self._http
-        if exchange.request.method == "HEAD":
-            return lambda _: http.send(h11.Data(data=b"")) or b""
-        if answer.length_bytes is None and answer.status not in BODILESS and http.their_http_version != b"1.0":
-            return lambda burst: burst.framed or chunk_of(burst.body)
-        return lambda burst: http.send(h11.Data(data=burst.body)) or b""
-
-    def _head_of(self, answer: Answer, framing: tuple[str, str]) -> bytes:
-        headers = [*answer.headers, framing]
-        if self._http.their_state is not h11.DONE:
-            headers.append(("connection", "close"))
-        return self._http.send(h11.Response(status_code=answer.status or 0, headers=headers)) or b""
+        return waiting + self._speech.end()
 
     @contextlib.asynccontextmanager
     async def _listening(self) -> AsyncGenerator[None, None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import ssl
 import time
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import h11
 from gateway.chunks import ChunkedBody, FramingError
 from gateway.exchange import BrokenOffError, Burst, burst_of
 from gateway.inbox import Inbox
+from gateway.plain_heads import BODILESS, plain_response
 
 if TYPE_CHECKING:
     from gateway.origin import Headers, Origin
@@ -26,7 +26,6 @@ HEAD_LIMIT_BYTES = 262144
 STREAM_LIMIT_BYTES = 1048576
 # A body up to this size leaves with its head in one call of the system.
 JOINED_BYTES = 131072
-BODILESS = (204, 304)
 
 
 class UnreachableError(Exception):
@@ -94,19 +93,13 @@ class ModelSide:
             raise
 
     async def _arriving(self, wire: Wire, method: str) -> Arriving:
-        # It reads heads alone; what it has to know of the request is its method.
-        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT_BYTES)
-        http.send(_asked(method))
-        http.send(h11.EndOfMessage())
-        try:
-            while (event := http.next_event()) is h11.NEED_DATA or isinstance(event, h11.InformationalResponse):
-                if event is h11.NEED_DATA:
-                    http.receive_data(await wire.read())
-        except h11.RemoteProtocolError as error:
-            raise BrokenOffError(reset=False) from error
-        if not isinstance(event, h11.Response):
-            raise BrokenOffError(reset=False)
-        return Arriving(self, wire, event, Framing.of(event, method, http))
+        data = await wire.read()
+        plain = plain_response(data) if method != "HEAD" else None
+        if plain is None:
+            return Arriving(self, wire, *await _unusual_head(wire, method, data))
+        chunks = ChunkedBody() if plain.length_bytes is None else None
+        framing = Framing(chunks, plain.length_bytes, keeps_alive=True, came=data[plain.end :])
+        return Arriving(self, wire, int(plain.line), plain.headers, framing)
 
     def rest(self, wire: Wire) -> None:
         """The connection may carry another request."""
@@ -136,9 +129,27 @@ class ModelSide:
         return Wire(inbox)
 
 
-@functools.lru_cache(maxsize=16)
-def _asked(method: str) -> h11.Request:
-    return h11.Request(method=method, target="/", headers=[("host", "-")])
+async def _unusual_head(wire: Wire, method: str, data: bytes) -> tuple[int, Headers, Framing]:
+    """Status, headers and framing of an answer that begins with `data`.
+
+    Raises:
+        BrokenOffError: when the provider says nothing more, or what isn't HTTP.
+    """
+    # It reads heads alone; what it has to know of the request is its method.
+    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT_BYTES)
+    http.send(h11.Request(method=method, target="/", headers=[("host", "-")]))
+    http.send(h11.EndOfMessage())
+    try:
+        http.receive_data(data)
+        while (event := http.next_event()) is h11.NEED_DATA or isinstance(event, h11.InformationalResponse):
+            if event is h11.NEED_DATA:
+                http.receive_data(await wire.read())
+    except h11.RemoteProtocolError as error:
+        raise BrokenOffError(reset=False) from error
+    if not isinstance(event, h11.Response):
+        raise BrokenOffError(reset=False)
+    headers = tuple((bytes(name), bytes(value)) for name, value in event.headers.raw_items())
+    return event.status_code, headers, Framing.of(event, method, http)
 
 
 def request_head(method: str, target: str, headers: Headers) -> bytes:
@@ -174,10 +185,10 @@ class Framing:
 class Arriving:
     """An answer whose head is there; its body comes in the pieces in which the provider sent it."""
 
-    def __init__(self, side: ModelSide, wire: Wire, head: h11.Response, framing: Framing) -> None:
+    def __init__(self, side: ModelSide, wire: Wire, status: int, headers: Headers, framing: Framing) -> None:
         """Nothing of the body was read."""
-        self.status = head.status_code
-        self.headers = tuple((bytes(name), bytes(value)) for name, value in head.headers.raw_items())
+        self.status = status
+        self.headers = headers
         self._side = side
         self._wire: Wire | None = wire
         self._framing = framing
