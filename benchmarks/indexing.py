@@ -109,7 +109,9 @@ def watched(api, peaks):
             with contextlib.suppress(docker.errors.APIError, requests.exceptions.RequestException):
                 for item in api.containers(filters={"label": f"{RUN}={RUN_NAME}"}):
                     listed = api.top(item["Id"], ps_args="-o pid,rss")
-                    used = 1024 * sum(int(row[listed["Titles"].index("RSS")]) for row in listed["Processes"])
+                    # One that just ended has none.
+                    rows = listed["Processes"] or ()
+                    used = 1024 * sum(int(row[listed["Titles"].index("RSS")]) for row in rows)
                     name = item["Names"][0].rpartition("-")[2]
                     peaks[name] = max(peaks.get(name, 0), used)
 
