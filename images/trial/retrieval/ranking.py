@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MILLION = 1_000_000
+_NUMBERS = (float, int)
 # How many more than asked for are fetched at first: equal scores at the cut are rare, and cost another search.
-_SPARE = 8
+_SPARE = 1
 
 
 class Scored(NamedTuple):
@@ -23,18 +24,22 @@ class QueryError(Exception):
     """A query has no answer; the text is one sentence that says why, the same in every run."""
 
 
-def scored(identity: object, score: object) -> Scored:
-    """A result with its score in whole millionths.
+def scored(points: object) -> list[Scored]:
+    """The results of an answer, with their scores in whole millionths.
 
     Raises:
-        QueryError: it isn't a passage of ours, or its score is no number.
+        QueryError: one isn't a passage of ours, or its score is no number.
     """
-    if not isinstance(identity, int) or isinstance(identity, bool):
-        raise QueryError(f"the sidecar returned {identity!r}, which is not the id of a passage")
+    found: list[Scored] = []
     try:
-        return Scored(identity, round(float(score) * MILLION))  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise QueryError(f"the sidecar returned the passage {identity} with the score {score!r}") from None
+        for point in points:  # type: ignore[attr-defined]  # whatever can't be gone through is a TypeError
+            identity, score = point["id"], point["score"]
+            if type(identity) is not int or type(score) not in _NUMBERS:
+                raise QueryError(f"the sidecar returned {identity!r} with the score {score!r}, which is no passage")
+            found.append(Scored(identity, round(score * MILLION)))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise QueryError(f"the sidecar returned something else than points: {type(error).__name__}") from error
+    return found
 
 
 def ordered(results: Sequence[Scored]) -> list[Scored]:
