@@ -159,20 +159,22 @@ def index_part(given, folder):
         with watched(api, peaks):
             index = indexer.index(corpus)
         ended = time.monotonic()
+        (folder / "index.tar").write_bytes(index.archive)
+        size = len(index.archive)
+        del index
         kept_started = time.monotonic()
         indexer.index(corpus)
         kept = time.monotonic() - kept_started
     finally:
         remove_run(engine, RUN_NAME)
         api.close()
-    (folder / "index.tar").write_bytes(index.archive)
     starts = [at for at, _ in quiet.steps if at >= started]
     return {
         "passages": given.passages,
         "seconds": round(ended - started, 2),
         "building_seconds": round(ended - starts[-1], 2),
         "kept_seconds": round(kept, 3),
-        "archive_bytes": len(index.archive),
+        "archive_bytes": size,
         "runner_bytes_before": before,
         "runner_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "container_bytes": peaks,
