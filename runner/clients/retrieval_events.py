@@ -116,13 +116,31 @@ def rankings_of(stdout: bytes, asked: Sequence[str]) -> tuple[Answered, ...]:
     Raises:
         EvidenceError: the output isn't whole, or isn't the answer to these queries.
     """
+    found = output_of(stdout, asked)
+    if found.answers is None:
+        raise EvidenceError(found.fault, document=_DOCUMENT)
+    return found.answers
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program's output holds, in one reading."""
+
+    start: Start | None
+    """None when it didn't say with what it began."""
+    answers: tuple[Answered, ...] | None
+    """What each query brought; None where the output isn't whole, or isn't the answer to these queries."""
+    fault: str
+    """Why there are no answers; "" where there are."""
+
+
+def output_of(stdout: bytes, asked: Sequence[str]) -> Output:
+    """What `stdout` holds as the answer to the queries `asked`, in their order."""
     stream = _read(stdout)
     fault = _fault(stream)
     if not fault and list(stream.answers) != list(asked):
         fault = "the queries answered aren't those that were asked, in their order"
-    if fault:
-        raise EvidenceError(fault, document=_DOCUMENT)
-    return tuple(stream.answers.values())
+    return Output(stream.start, None if fault else tuple(stream.answers.values()), fault)
 
 
 def start_of(stdout: bytes) -> Start | None:

@@ -85,6 +85,8 @@ class Document(Part):
     VERSION: ClassVar[int] = 1
     EXACT: ClassVar[bool] = False
     """Its fields leave no room for a float, so that none is looked for when it is written."""
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
+    """Fields that aren't written where they are None: what documents of this kind may not have at all."""
 
     format: str = ""
     version: int = 0
@@ -95,6 +97,10 @@ class Document(Part):
         if not self.format:
             object.__setattr__(self, "format", self.FORMAT)
             object.__setattr__(self, "version", self.VERSION)
+
+    def json_value(self) -> dict[str, Json]:
+        """The value as canonical JSON takes it."""
+        return self.model_dump(mode="json", exclude=set(self.__dict__) - set(_written(self)))
 
     def to_bytes(self) -> bytes:
         """The document's canonical bytes, ending in a newline."""
@@ -152,7 +158,7 @@ def _pieces(value: object) -> Iterator[bytes]:
     """The canonical bytes of a model, of what it holds, or of a tuple, whose items come in batches."""
     if isinstance(value, BaseModel):
         opening = "{"
-        for name, member in sorted(value.__dict__.items()):
+        for name, member in sorted(_written(value).items()):
             yield f'{opening}"{name}":'.encode()
             yield from _pieces(member)
             opening = ","
@@ -174,6 +180,13 @@ def _pieces(value: object) -> Iterator[bytes]:
         yield _exact(value)
 
 
+def _written(value: BaseModel) -> dict[str, object]:
+    """The fields of `value` that are written."""
+    if not isinstance(value, Document) or not value.LEFT_OUT:
+        return value.__dict__
+    return {name: member for name, member in value.__dict__.items() if member is not None or name not in value.LEFT_OUT}
+
+
 def _exact(value: object) -> bytes:
     data = exact_bytes(value, _member)
     return canonical_bytes(json.loads(json.dumps(value, default=_member))) if data is None else data
@@ -184,7 +197,7 @@ def _member(value: Any) -> object:
     if isinstance(value, Measured | Unavailable):
         return quantity_json(value)
     if isinstance(value, BaseModel):
-        return value.__dict__
+        return _written(value)
     if isinstance(value, enum.Enum):
         return value.value
     if is_dataclass(value):

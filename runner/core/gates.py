@@ -6,6 +6,7 @@ lock was written is refused wherever the run is read.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 
@@ -36,6 +37,22 @@ AMOUNTS: Final = (
     "tool_calls",
     "memory_calls",
 )
+RETRIEVAL_COUNTS: Final = (
+    "violations",
+    "foreign_workspace",
+    "deleted",
+    "expired",
+    "not_yet_known",
+    "failed_queries",
+    "unmapped_results",
+)
+"""Of one system's rankings; the four after the first are violations of one kind."""
+ABSTENTION: Final = "abstention"
+"""Share of the queries without an answer for which a system returned nothing."""
+RETRIEVAL_LATENCIES: Final = ("latency_p50_us", "latency_p95_us")
+RETRIEVAL_SCALE: Final = 10**9
+"""Measures of rankings are in units of 1e-9."""
+_RETRIEVAL_MEASURE: Final = re.compile(r"(R|P|nDCG|Judged)@[1-9][0-9]{0,3}|RR|AP")
 SHARES: Final = ("references", "reference_files", "diagnostic")
 AMOUNT_SCALE: Final = 1_000
 """Means and differences of amounts are in thousandths of their unit; shares in parts per million."""
@@ -51,8 +68,13 @@ class Gate(Part):
     name: GateName
     measure: str
     arm: GateName
-    figure: Literal["ratio", "mean_difference", "median_difference"] = "ratio"
+    figure: Literal["ratio", "mean_difference", "median_difference", "value"] = "ratio"
+    """`value`: the arm's own figure, of rankings only; it has no interval."""
     end: Literal["low", "estimate", "high"]
+    set: str = ""
+    """Of rankings only: the task whose query set is meant; "" for all together."""
+    split: Literal["", "development", "holdout"] = ""
+    kind: Literal["", "literal", "paraphrase", "no_answer", "unspecified"] = ""
     at_most: BoundText | None = None
     at_least: BoundText | None = None
 
@@ -60,12 +82,35 @@ class Gate(Part):
     def _one_bound(self) -> Self:
         if (self.at_most is None) == (self.at_least is None):
             raise ValueError("exactly one of at_most and at_least is needed")
-        if self.measure not in {*AMOUNTS, *SHARES}:
+        if self.is_retrieval:
+            self._check_retrieval()
+        elif self.measure not in {*AMOUNTS, *SHARES}:
             raise ValueError(f"measure {self.measure!r} is none of {', '.join((*AMOUNTS, *SHARES))}")
+        elif self.figure == "value" or self.set or self.split or self.kind:
+            raise ValueError(f"figure value, set, split and kind are of measures of rankings, not of {self.measure}")
         scaled = Decimal(self.bound) * self.scale
         if scaled != int(scaled):
             raise ValueError(f"the bound {self.bound} is finer than 1/{self.scale}, in which the figure is written")
         return self
+
+    def _check_retrieval(self) -> None:
+        figures = ("value", "mean_difference") if self.is_scored else ("value",)
+        if self.figure not in figures:
+            raise ValueError(f"the figure of {self.measure} must be {' or '.join(figures)}, not {self.figure}")
+        if self.figure == "value" and self.end != "estimate":
+            raise ValueError("a value has no interval: its end must be estimate")
+        if self.measure in RETRIEVAL_LATENCIES and (self.split or self.kind):
+            raise ValueError("latencies are of whole query sets: leave split and kind out")
+
+    @property
+    def is_scored(self) -> bool:
+        """It is about a measure of ranked sources."""
+        return _RETRIEVAL_MEASURE.fullmatch(self.measure) is not None
+
+    @property
+    def is_retrieval(self) -> bool:
+        """It is about rankings."""
+        return self.is_scored or self.measure in (*RETRIEVAL_COUNTS, ABSTENTION, *RETRIEVAL_LATENCIES)
 
     @property
     def bound(self) -> str:
@@ -75,6 +120,10 @@ class Gate(Part):
     @property
     def scale(self) -> int:
         """The figure is in units of 1/scale."""
+        if self.is_scored:
+            return RETRIEVAL_SCALE
+        if self.measure in (*RETRIEVAL_COUNTS, *RETRIEVAL_LATENCIES):
+            return 1
         return AMOUNT_SCALE if self.figure != "ratio" and self.measure in AMOUNTS else PPM
 
     @property

@@ -21,6 +21,11 @@ PLAYED: Final = "inputs/cassette.jsonl"
 """What its gateways play."""
 TRIALS: Final = "trials"
 INPUTS: Final = "inputs"
+RANKINGS: Final = "rankings.jsonl"
+LATENCIES: Final = "latencies.jsonl"
+RETRIEVAL: Final = "retrieval.jsonl"
+FIELD_FILES: Final = "retrieval"
+"""The run of each trial and the qrels of each query set, as the tools of the field read them."""
 HOLDER: Final = "holder.lock"
 """Held by the one runner that may write to the run; it says which."""
 
@@ -33,6 +38,26 @@ def corpus_tar(name: str) -> str:
 def index_tar(name: str) -> str:
     """The index of a corpus, as its trials searched it."""
     return f"inputs/indexes/{name}.tar"
+
+
+def passages(name: str) -> str:
+    """The passages of a corpus, by which rankings are held against its sources."""
+    return f"inputs/passages/{name}.jsonl"
+
+
+def query_set(task: str) -> str:
+    """The queries and labels of a task of a retrieval study."""
+    return f"inputs/queries/{task}.json"
+
+
+def trec_run(trial: str) -> str:
+    """What a trial found, as a run of TREC's."""
+    return f"{FIELD_FILES}/{trial}.run"
+
+
+def trec_qrels(task: str) -> str:
+    """The labels of a query set, as TREC's qrels."""
+    return f"{FIELD_FILES}/{task}.qrels"
 
 
 def raw_input(name: str) -> str:

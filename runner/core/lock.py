@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from pydantic import Field
+
 from runner.core.documents import Document, Part
 from runner.core.gates import Gate
 
@@ -42,6 +44,17 @@ class CorpusPin(Part):
     files: int
     passages: int
     index: IndexPin
+
+
+class QuerySetPin(Part):
+    """The query set of one task of a retrieval study."""
+
+    lock_sha256: str
+    """Of its `queryset.lock.json`."""
+    resolved_sha256: str
+    """Of its queries and labels as they are measured with."""
+    queries: int
+    labels: int
 
 
 class EnginePin(Part):
@@ -101,6 +114,8 @@ class Lock(Document):
     corpora: dict[str, CorpusPin]
     engine: EnginePin
     harness: HarnessPin
+    query_sets: dict[str, QuerySetPin] = Field(default_factory=dict)
+    """Task -> what it asks; only of a retrieval study."""
     cassette_sha256: str = ""
     """Of what is replayed; "" where nothing is."""
     gates: tuple[Gate, ...] = ()

@@ -12,7 +12,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from runner.core.canonical import Digest, canonical_line, canonical_lines, digest_of, sha256_digest
+from pydantic import TypeAdapter, ValidationError
+
+from runner.core.canonical import (
+    Digest,
+    canonical_line,
+    canonical_lines,
+    digest_of,
+    sha256_digest,
+    whole_lines,
+)
+from runner.core.errors import EvidenceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,6 +94,9 @@ class Passage:
         return found
 
 
+_PASSAGE: Final = TypeAdapter(Passage)
+
+
 @dataclass(frozen=True)
 class _Line:
     start: int
@@ -135,6 +148,23 @@ def skipped(files: Mapping[str, bytes], passages: Iterable[Passage]) -> tuple[st
 def passages_jsonl(passages: Iterable[Passage]) -> bytes:
     """The passages as canonical NDJSON, one a line."""
     return canonical_lines(passage.value() for passage in passages)
+
+
+def read_passages(data: bytes, document: str) -> tuple[Passage, ...]:
+    """The passages that `passages_jsonl` wrote.
+
+    Raises:
+        EvidenceError: a line isn't a passage.
+    """
+    found: list[Passage] = []
+    for number, line in enumerate(whole_lines(data, document), 1):
+        try:
+            found.append(_PASSAGE.validate_json(line, strict=True))
+        except ValidationError as error:
+            raise EvidenceError("not a passage", document=f"{document} line {number}") from error
+    if passages_jsonl(found) != data:
+        raise EvidenceError("not the passages as they are written", document=document)
+    return tuple(found)
 
 
 def passages_digest(passages: Iterable[Passage]) -> Digest:

@@ -37,6 +37,16 @@ def doubled_median(values: Sequence[int]) -> int:
     return ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
 
 
+def quantile(ordered: Sequence[int], hundredths: int) -> int:
+    """The quantile at `hundredths` of 1 of `ordered`, which ascend and aren't empty.
+
+    Interpolated linearly between neighbours (type 7 of Hyndman and Fan 1996, NumPy's default), half to even.
+    """
+    place, rest = divmod((len(ordered) - 1) * hundredths, 100)
+    above = ordered[min(place + 1, len(ordered) - 1)]
+    return rounded_quotient(ordered[place] * (100 - rest) + above * rest, 100)
+
+
 def scaled_quartiles(values: Sequence[int]) -> tuple[int, int, int]:
     """Lower quartile, median and upper quartile of `values`, which aren't empty.
 

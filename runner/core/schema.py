@@ -20,6 +20,10 @@ def schema_of(document: type[Document]) -> dict[str, Any]:
     for part in (schema, *schema["$defs"].values()):
         if part.get("type") == "object":
             part["required"] = sorted(part["properties"])
+    schema["required"] = sorted(set(schema["properties"]) - document.LEFT_OUT)
+    for name in document.LEFT_OUT:
+        # It is left out where it is None, and never written as null.
+        (schema["properties"][name],) = (item for item in schema["properties"][name]["anyOf"] if "$ref" in item)
     return schema
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from runner.core.documents import MANY, Document, Part, QuantityField
 from runner.core.outcomes import Outcome
+from runner.core.retrieval.section import RetrievalSection
 
 Evidence = Literal["fixture", "measurement"]
 Role = Literal["control", "treatment"]
@@ -419,9 +420,13 @@ class GateVerdict(Part):
     arm: str
     figure: str
     end: str
+    set: str = ""
+    """Of rankings only, as are the next two: the task whose query set is meant; "" for all together."""
+    split: str = ""
+    kind: str = ""
     comparison: Literal["at_most", "at_least"]
     bound_scaled: int
-    """Parts per million for a ratio; in units of 1/scale of the measure for a difference."""
+    """Parts per million for a ratio; in units of 1/scale of the measure for a difference; of rankings, 1e-9."""
     found_scaled: QuantityField
     verdict: Literal["passed", "failed", "not_judged"]
 
@@ -514,6 +519,7 @@ class Summary(Document):
 
     FORMAT: ClassVar[str] = "pairbench/summary"
     EXACT: ClassVar[bool] = True
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"retrieval"})
 
     study: StudyIdentity
     evidence: Evidence
@@ -555,3 +561,5 @@ class Summary(Document):
     spend: tuple[Spend, ...]
     checks: tuple[Check, ...]
     not_checked: tuple[NotChecked, ...]
+    retrieval: RetrievalSection | None = None
+    """Only of a retrieval study."""

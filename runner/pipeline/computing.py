@@ -12,6 +12,7 @@ from runner.core.errors import EvidenceError
 from runner.core.outcomes import CONSEQUENCES
 from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
 from runner.pipeline.deriving import Trials, model_facts
+from runner.pipeline.retrieving import retrieval_of
 from runner.summarize.context import ArmFacts, SourceDigests, SummaryContext
 from runner.summarize.summary import summarize_table
 from runner.summarize.trials import tabulate
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from runner.collect.attempt import AttemptResult
     from runner.core.canonical import Digest
+    from runner.core.outcomes import Outcome
     from runner.core.records import Record
     from runner.core.summary import Summary
     from runner.pipeline.folder import Run
-    from runner.pipeline.sinks import Sink
+    from runner.pipeline.outlets import Outlet
     from runner.ports.files import Files
     from runner.summarize.facts import Facts
 
@@ -34,8 +36,8 @@ def may_retry(result: AttemptResult) -> bool:
     return CONSEQUENCES[result.outcome].retried
 
 
-def compute(run: Run, files: Files, records: Sink, scores: Sink, *, checked: bool = False) -> Summary:
-    """The summary of `run`; its records and scores went line by line to where they belong.
+def compute(run: Run, files: Files, outlet: Outlet, *, checked: bool = False) -> Summary:
+    """The summary of `run`; every other document that is computed from it went to where it belongs.
 
     One trial's evidence is held at a time, and of its record what a summary needs. Where `checked`, every file of
     evidence is held against the digest in the ledger while it is read.
@@ -47,15 +49,20 @@ def compute(run: Run, files: Files, records: Sink, scores: Sink, *, checked: boo
     if {arm.name for arm in run.study.arms} != set(run.plan.arms):
         raise EvidenceError("the plan's arms are not those of the study", document=layout.PLAN, key="arms")
     trials = Trials.of(run, files, checked=checked)
+    records, scores = outlet.sink(layout.RECORDS), outlet.sink(layout.SCORES)
+    ends: dict[str, tuple[Outcome, str]] = {}
 
     def facts() -> Iterator[Facts]:
         for found in trials.concluded(run.plan.trials, run.ledger):
             records.put(found.record)
             scores.put(found.score)
+            if run.query_sets:
+                ends[found.facts.trial] = found.facts.outcome, found.facts.reason
             yield found.facts
 
     table = tabulate(run.plan, facts())
-    return summarize_table(context_of(run, records.digest(), scores.digest()), table)
+    retrieval = retrieval_of(run, files, outlet, ends) if run.query_sets else None
+    return summarize_table(context_of(run, records.digest(), scores.digest()), table, retrieval)
 
 
 def records_of(run: Run, files: Files) -> Iterator[Record]:
@@ -102,6 +109,8 @@ def _pins(run: Run) -> Iterator[Pin]:
     for name, corpus in sorted(run.lock.corpora.items()):
         yield Pin(kind="corpus", name=name, digest=corpus.tree_sha256)
         yield Pin(kind="index", name=name, digest=corpus.index.archive_sha256)
+    for task, queries in sorted(run.lock.query_sets.items()):
+        yield Pin(kind="query set", name=task, digest=queries.lock_sha256)
 
 
 def _checks(run: Run) -> tuple[Check, ...]:
@@ -145,5 +154,5 @@ def _broken_blocks(run: Run) -> tuple[str, ...]:
 
 
 def _not_checked(run: Run) -> Iterator[NotChecked]:
-    if run.labels is None:
+    if run.labels is None and not run.query_sets:
         yield NotChecked(name="labels", reason="the study has no labels")

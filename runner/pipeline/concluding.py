@@ -12,7 +12,7 @@ from runner.pipeline.chronicle import StoredLedger
 from runner.pipeline.computing import compute
 from runner.pipeline.deriving import DoubtfulError
 from runner.pipeline.folder import file_fault, read_run, required
-from runner.pipeline.sinks import Compared, Written
+from runner.pipeline.outlets import AgainstFolder, IntoFolder
 from runner.publish.report import render_report
 from runner.summarize.seal import checksum_line, open_sealed
 
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from runner.pipeline.sinks import Sink
     from runner.ports.files import Files
 
-_DOCUMENTS: Final = (layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM)
-"""What is computed from a run."""
+_DOCUMENTS: Final = (
+    *(layout.LEDGER, layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT),
+    *(layout.RANKINGS, layout.LATENCIES, layout.RETRIEVAL),
+)
+"""What may not be a link."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,10 @@ def conclude(files: Files, folder: Path) -> Summary:
         EvidenceError: a document of the run is missing or damaged.
     """
     run = read_run(files, folder)
-    with files.writing(folder / layout.RECORDS) as put_record, files.writing(folder / layout.SCORES) as put_score:
-        summary = compute(run, files, Written(put_record), Written(put_score))
-    with files.writing(folder / layout.SUMMARY) as put:
-        checksum = _sealed(summary, Written(put))
+    with IntoFolder(files, folder) as outlet:
+        summary = compute(run, files, outlet)
+    with IntoFolder(files, folder) as outlet:
+        checksum = _sealed(summary, outlet.sink(layout.SUMMARY))
     files.write(folder / layout.CHECKSUM, checksum)
     if files.read(folder / layout.REPORT) is not None:
         # It was made of the summary that this one replaces.
@@ -103,8 +106,8 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     if not problems and _is_complete(files, folder, ledger):
         try:
             run = read_run(files, folder)
-            differences = _differences(files, run, [*_ledger_problems(run)], checked=True)
-            return Verification(checked + len(_DOCUMENTS), tuple(differences), same_code)
+            documents, differences = _differences(files, run, [*_ledger_problems(run)], checked=True)
+            return Verification(checked + documents, tuple(differences), same_code)
         except (DoubtfulError, EvidenceError, StudyError):
             # Which files it is shows when all are looked at; what else is wrong is told when none is.
             pass
@@ -115,10 +118,10 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     try:
         run = read_run(files, folder)
         problems += _ledger_problems(run)
-        problems = _differences(files, run, problems, checked=False)
+        documents, problems = _differences(files, run, problems, checked=False)
     except (EvidenceError, StudyError) as error:
         return Verification(len(ledgered), (*problems, *error.problems), same_code)
-    return Verification(len(ledgered) + len(_DOCUMENTS), tuple(problems), same_code)
+    return Verification(len(ledgered) + documents, tuple(problems), same_code)
 
 
 def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
@@ -133,23 +136,20 @@ def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
     return there == ledger.evidence_files + len(known) and {layout.LOCK, layout.PLAN} <= set(ledger.other_files)
 
 
-def _differences(files: Files, run: Run, problems: list[Problem], *, checked: bool) -> list[Problem]:
-    """`problems`, and what of the run's documents isn't what its evidence gives."""
-    sinks = {name: _sink(files, run.folder, name) for name in _DOCUMENTS}
-    summary = compute(run, files, sinks[layout.RECORDS], sinks[layout.SCORES], checked=checked)
-    sinks[layout.CHECKSUM].put(_sealed(summary, sinks[layout.SUMMARY]))
-    differing: dict[str, Problem] = {}
-    for name, sink in sinks.items():
-        problem = sink.difference(name) if isinstance(sink, Compared) else Problem("missing", name)
-        if problem:
-            differing[name] = problem
+def _differences(files: Files, run: Run, problems: list[Problem], *, checked: bool) -> tuple[int, list[Problem]]:
+    """How many documents are computed from the run; and `problems`, and what of them isn't what its evidence gives."""
+    outlet = AgainstFolder(files, run.folder)
+    summary = compute(run, files, outlet, checked=checked)
+    checksum = _sealed(summary, outlet.sink(layout.SUMMARY))
+    outlet.sink(layout.CHECKSUM).put(checksum)
+    differing = {problem.document: problem for problem in outlet.differences()}
     # A summary that is what it should be names the ledger's last line as it is.
     head = _head_problems(files, run.folder, run) if layout.SUMMARY in differing else ()
     found = [*problems, *head, *differing.values()]
     report = files.read(run.folder / layout.REPORT)
     if report is not None and report != render_report(summary):
         found.append(Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it"))
-    return found
+    return outlet.documents, found
 
 
 def _sealed(summary: Summary, sink: Sink) -> bytes:
@@ -157,12 +157,6 @@ def _sealed(summary: Summary, sink: Sink) -> bytes:
     for piece in summary.pieces():
         sink.put(piece)
     return checksum_line(sink.digest())
-
-
-def _sink(files: Files, folder: Path, name: str) -> Sink:
-    """What holds the document `name` against its file; where there is none, what takes it and forgets it."""
-    pieces = files.pieces(folder / name)
-    return Written(lambda _: None) if pieces is None else Compared(pieces)
 
 
 def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
@@ -176,7 +170,7 @@ def _same_code(files: Files, folder: Path, harness: HarnessPin) -> bool:
 
 def _links(files: Files, folder: Path) -> Iterator[Problem]:
     """Documents that aren't in the folder but somewhere else: their bytes may be others tomorrow."""
-    for name in (layout.LEDGER, layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT):
+    for name in _DOCUMENTS:
         if not files.is_regular(folder / name) and files.read(folder / name) is not None:
             yield Problem("it is a link, and no regular file", name)
 
@@ -207,6 +201,11 @@ def _ledger_problems(run: Run) -> Iterator[Problem]:
         layout.PRICES: (run.lock.prices_sha256, run.prices.digest()),
         layout.LABELS: (run.lock.labels_sha256, run.labels.digest() if run.labels is not None else ""),
     }
+    asked = run.query_sets
+    for task in sorted({*run.lock.query_sets, *asked}):
+        pin = run.lock.query_sets.get(task)
+        name = layout.query_set(task)
+        pinned[name] = (pin.resolved_sha256 if pin else "", asked[task].digest() if task in asked else "")
     for name, (locked, found) in pinned.items():
         if locked != found:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)

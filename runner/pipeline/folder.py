@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.core import layout
@@ -13,6 +13,7 @@ from runner.core.lock import Lock
 from runner.core.plan import Plan
 from runner.core.prices import PriceTable
 from runner.core.resolved import ResolvedLabels, ResolvedStudy
+from runner.core.retrieval.queries import ResolvedQuerySet
 from runner.core.tars import files_of
 from runner.pipeline.chronicle import StoredLedger
 
@@ -41,6 +42,8 @@ class Run:
     corpora: Mapping[str, Mapping[str, bytes]]
     """Corpus -> path -> bytes: the workspaces."""
     ledger: StoredLedger
+    query_sets: Mapping[str, ResolvedQuerySet] = field(default_factory=dict)
+    """Task -> what it asks, with its labels; only of a retrieval study."""
 
     @property
     def ledger_head(self) -> Digest:
@@ -82,7 +85,23 @@ def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:
         prices=_document(files, folder, layout.PRICES, PriceTable),
         corpora={name: files_of(required(files, folder, tar), tar) for name, tar in corpora.items()},
         ledger=ledger,
+        query_sets=_query_sets(files, folder, study),
     )
+
+
+def _query_sets(files: Files, folder: Path, study: ResolvedStudy) -> dict[str, ResolvedQuerySet]:
+    """The query sets of a retrieval study, by task: each asks what its task does, of the same corpus."""
+    found: dict[str, ResolvedQuerySet] = {}
+    for task in study.tasks if study.client.kind == "retrieval" else ():
+        name = layout.query_set(task.id)
+        queries = _document(files, folder, name, ResolvedQuerySet)
+        asked = [(query.id, query.text, query.workspace, query.at_s) for query in task.queries]
+        if [(query.id, query.text, query.workspace, query.at_s) for query in queries.queries] != asked:
+            raise EvidenceError("its queries aren't those of the study", document=name)
+        if queries.corpus != task.corpus:
+            raise EvidenceError("it asks another corpus than the study", document=name)
+        found[task.id] = queries
+    return found
 
 
 def required(files: Files, folder: Path, name: str) -> bytes:

@@ -16,11 +16,13 @@ from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Loc
 from runner.core.owner import ROLE
 from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL
+from runner.core.retrieval.queries import ResolvedQuerySet
 from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
 from runner.images.spec import image_names
 from runner.pipeline import imaging
 from runner.pipeline.preflight import ready_engine
+from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Images, Indexer
 from runner.plan.load import read_study
@@ -52,6 +54,8 @@ class Planned:
     loaded: LoadedStudy
     corpora: Mapping[str, Corpus]
     plan: Plan
+    query_sets: Mapping[str, ResolvedQuerySet]
+    """Task -> what it asks, with its labels; only of a retrieval study."""
 
     @property
     def study(self) -> ResolvedStudy:
@@ -79,7 +83,7 @@ def plan_study(world: World, path: Path) -> Planned:
     read = read_study(path, world.files)
     problems = list(read.problems)
     corpora, missing = _corpora(world, read, problems)
-    loaded = read.loaded
+    loaded, query_sets = read.loaded, dict[str, ResolvedQuerySet]()
     # Beyond this, what is wrong with a study would only be said twice.
     if loaded is not None and not problems and missing is None:
         study = loaded.study
@@ -88,6 +92,8 @@ def plan_study(world: World, path: Path) -> Planned:
         if loaded.labels is not None:
             workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
             problems += source_problems(loaded.labels.labels, workspaces, loaded.labels_document)
+        query_sets, unfit = resolved_query_sets(loaded, corpora)
+        problems += [*unfit, *retrieval_gate_problems(study.gates, query_sets, loaded.document)]
     if loaded is None or problems:
         raise StudyError.of([*problems, *(missing.problems if missing is not None else ())])
     if missing is not None:
@@ -100,7 +106,7 @@ def plan_study(world: World, path: Path) -> Planned:
         tasks=[task.id for task in study.tasks],
         repetitions=study.repetitions,
     )
-    return Planned(loaded, corpora, plan)
+    return Planned(loaded, corpora, plan, query_sets)
 
 
 def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, str]) -> Locked:
@@ -152,6 +158,7 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
     if planned.loaded.labels is not None:
         documents[layout.LABELS] = planned.loaded.labels.to_bytes()
     documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
+    documents |= query_inputs(planned.query_sets, planned.corpora)
     documents |= {layout.index_tar(name): index.archive for name, index in locked.indexes.items()}
     documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
     # The lock last: a folder that holds one holds everything that it pins.
@@ -213,7 +220,9 @@ def with_slots(planned: Planned, engine: Engine) -> Planned:
 
 def _image_names(study: ResolvedStudy) -> tuple[str, ...]:
     ours = {arm.image for arm in study.arms if "@" not in arm.image}
-    return tuple(sorted({"gateway", "qdrant", "trial", *ours}))
+    # Sparse vectors are made in the image that asks for them, whichever image the arms run in.
+    own = {"retrieval"} if study.client.kind == "retrieval" else set()
+    return tuple(sorted({"gateway", "qdrant", "trial", *own, *ours}))
 
 
 @dataclass(frozen=True)
@@ -242,6 +251,7 @@ def _lock(
         labels_sha256=planned.loaded.labels.digest() if planned.loaded.labels is not None else "",
         plan_sha256=planned.plan.digest(),
         prices_sha256=planned.loaded.prices.digest(),
+        query_sets=query_set_pins(planned.loaded, planned.query_sets),
         cassette_sha256=sha256_digest(planned.loaded.cassette) if planned.loaded.cassette is not None else "",
         prompts={task.id: sha256_digest(task.prompt.encode("utf-8")) for task in study.tasks},
         client_version=identity.client_version,

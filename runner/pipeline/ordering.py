@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from runner.clients.launching import Occasion, launch_of
 from runner.core.gateway import (
@@ -13,14 +13,12 @@ from runner.core.gateway import (
     KEY_FOLDER,
     KEY_NAME,
     GatewayConfig,
-    PolicyChoice,
     Tokens,
     UpstreamPart,
     policy_for,
 )
 from runner.core.launch import GATEWAY_SOCKET
 from runner.core.masks import MASKS
-from runner.core.model_script import ModelScript
 from runner.core.owner import pod_name, volume_name
 from runner.core.spending import UNCAPPED_MICROUSD, spending_for
 from runner.execute.pod import PodImages, PodOrder
@@ -34,10 +32,6 @@ if TYPE_CHECKING:
     from runner.execute.purse import Purse
     from runner.pipeline.ready import Ready
     from runner.pipeline.world import World
-
-# A script without a rule, and with no policy to fall back on, is how a gateway refuses every request.
-_REFUSING: Final = PolicyChoice(name="script", version=1)
-_NOTHING_TO_SAY: Final = ModelScript(otherwise="error", rules=())
 
 
 @dataclass(frozen=True)
@@ -76,19 +70,18 @@ class Orders:
     def _gateway(self, planned: PlannedTrial, attempt: int, tokens: Tokens) -> GatewayConfig:
         study, task = self.ready.study, self.ready.study.task(planned.task)
         model = study.model
-        nobody = model.mode == "none"
         compares = model.record or model.mode == "replay"
         return GatewayConfig(
-            mode="scripted" if nobody else model.mode,
+            mode=model.mode,
             socket=GATEWAY_SOCKET,
             evidence_dir=EVIDENCE_FOLDER,
             tokens=tokens,
-            policy=_REFUSING if nobody else policy_for(model, task.script),
+            policy=policy_for(model, task.script),
             # No arm in the seed: the same conversation gets the same identifiers in every arm.
             seed=f"{study.seed}/{planned.block}",
             record_limit_bytes=study.limits.record_bytes,
             request_limit=study.limits.requests,
-            script=_NOTHING_TO_SAY if nobody else task.script,
+            script=task.script,
             upstream=UpstreamPart(
                 base_url=model.base_url,
                 auth=model.auth,

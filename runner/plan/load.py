@@ -404,9 +404,14 @@ def _check_gates(reading: _Reading, declared: StudyFile, document: str) -> None:
     names = [gate.name for gate in declared.gates]
     for twice in sorted({name for name in names if names.count(name) > 1}):
         reading.complain(f"the name {twice!r} stands twice", document, "gates")
-    treatments = {arm.name for arm in declared.arms} - {declared.control}
+    arms = {arm.name for arm in declared.arms}
     for gate in declared.gates:
-        if gate.arm not in treatments:
+        if gate.is_retrieval and declared.client.kind != "retrieval":
+            reading.complain("only a retrieval study has rankings", document, f"gates.{gate.name}.measure")
+        if gate.figure == "value":
+            if gate.arm not in arms:
+                reading.complain(f"{gate.arm!r} is not the name of an arm", document, f"gates.{gate.name}.arm")
+        elif gate.arm not in arms - {declared.control}:
             reading.complain(f"{gate.arm!r} is not a treatment", document, f"gates.{gate.name}.arm")
         if gate.measure in SHARES and declared.labels is None:
             reading.complain("a study without labels has no such measure", document, f"gates.{gate.name}.measure")

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from runner.summarize.trials import Table
 
 
-def own_checks(table: Table, arms: tuple[ArmFacts, ...]) -> tuple[Check, ...]:
+def own_checks(table: Table, arms: tuple[ArmFacts, ...], *, has_model: bool = True) -> tuple[Check, ...]:
     """The checks that need nothing but plan, records and scores."""
     folds = table.folds
+    census = _check("census", "Every planned trial has a record.", len(table.outcomes), folds.unrecorded)
+    if not has_model:
+        return (census,)
     return (
-        _check("census", "Every planned trial has a record.", len(table.outcomes), folds.unrecorded),
+        census,
         # A score whose cost doesn't follow is refused when trials are joined: only their number is left to say here.
         _check("prices", "Each score's cost follows from the observed usage and the price table.", folds.priced, []),
         _memory_unreachable(table, arms),
@@ -32,11 +35,12 @@ def own_checks(table: Table, arms: tuple[ArmFacts, ...]) -> tuple[Check, ...]:
 
 def own_omissions(context: SummaryContext, contrasts: int) -> tuple[NotChecked, ...]:
     """What no run of this protocol checks, and what this run couldn't."""
+    quality = NotChecked(
+        name="answer quality",
+        reason="No person and no model judged an answer; lexical reference checks are diagnostic coverage only.",
+    )
     found = [
-        NotChecked(
-            name="answer quality",
-            reason="No person and no model judged an answer; lexical reference checks are diagnostic coverage only.",
-        ),
+        *([quality] if context.model.exists else []),
         NotChecked(
             name="all figures at once",
             reason=(

@@ -39,6 +39,11 @@ class ModelFacts:
     """What answered came from a policy at first, as in a replay of a scripted run."""
 
     @property
+    def exists(self) -> bool:
+        """There is somebody to play it: a retrieval study has nobody."""
+        return self.mode != "none"
+
+    @property
     def scripted(self) -> bool:
         """A deterministic policy of ours played the model."""
         return self.mode == "scripted" or self.fixture
@@ -46,7 +51,7 @@ class ModelFacts:
     @property
     def shown(self) -> str:
         """The only name under which figures may stand."""
-        return FIXTURE_MODEL if self.scripted else self.asked
+        return FIXTURE_MODEL if self.scripted else self.asked or "none"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from runner.core.prices import FIXTURE_END, PriceTable, known_cost_microusd, lis
 from runner.core.quantities import Measured, Quantity, Unavailable, total
 from runner.core.records import Record, Timing
 from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, all_tokens, class_total
-from runner.summarize.measures import MEASURES, Source, source_of
+from runner.summarize.measures import MEASURES, TIMED_HEADLINE, Source, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +29,7 @@ Figure: TypeAlias = "int | str"
 
 # Integers beyond this lose digits in other readers of JSON (RFC 8785).
 _MOST: Final = 2**53 - 1
+_NO_MODEL: Final = "there is no model"
 _PLACE: Final = ("block", "task", "arm", "repetition", "position", "sequence")
 # Both figures are rounded to whole micro-dollars, the client's from a float of dollars: the same cost may come out one
 # apart.
@@ -109,6 +110,10 @@ def facts_of(
     source = source_of(record, score, prices, model.asked)
     readings = [measure.read(source) for measure in MEASURES]
     figures = tuple(figure(reading.value) for reading in readings)
+    if not model.exists:
+        # Nobody asked anything, which isn't to have used nothing.
+        timed = zip(MEASURES, figures, strict=True)
+        figures = tuple(known if measure.name in TIMED_HEADLINE else _NO_MODEL for measure, known in timed)
     out_of = tuple(reading.out_of for reading in readings)
     input_side = total([class_total(record.observed, name) for name in INPUT_CLASSES])
     return Facts(

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 from runner.core.errors import EvidenceError
 from runner.core.quantities import Measured, Quantity
 from runner.core.summary import GateVerdict
+from runner.summarize.retrieval import judge_retrieval
 
 if TYPE_CHECKING:
     from runner.core.gates import Gate
+    from runner.core.retrieval.section import RetrievalSection
     from runner.core.summary import Contrast, Estimate, View
 
 
-def judge(gates: tuple[Gate, ...], view: View) -> tuple[GateVerdict, ...]:
-    """The verdict of every gate.
+def judge(gates: tuple[Gate, ...], view: View, section: RetrievalSection | None = None) -> tuple[GateVerdict, ...]:
+    """The verdict of every gate; those on rankings are held against `section`.
 
     Raises:
         EvidenceError: a gate names an arm that isn't a treatment of the run.
     """
     contrasts = {(contrast.measure, contrast.arm): contrast for contrast in view.contrasts}
-    return tuple(_verdict(gate, contrasts) for gate in gates)
+    return tuple(judge_retrieval(gate, section) if gate.is_retrieval else _verdict(gate, contrasts) for gate in gates)
 
 
 def _verdict(gate: Gate, contrasts: dict[tuple[str, str], Contrast]) -> GateVerdict:

@@ -209,5 +209,7 @@ MEASURES: Final[tuple[Measure, ...]] = (
     _share("diagnostic", "Diagnostic coverage (lexical, not quality)", "diagnostic_found", "diagnostic_total"),
 )
 
+TIMED_HEADLINE: Final = ("wall_ms",)
+"""As below, of a study without a model: its rankings have a section of their own."""
 HEADLINE: Final = ("cost_microusd", "total_tokens", "wall_ms", "references")
 """What a reader sees first; fixed here, before any run, so that no run chooses its own best figure."""

@@ -29,19 +29,22 @@ from runner.summarize.census import take_census
 from runner.summarize.checks import own_checks, own_omissions
 from runner.summarize.confounders import drift, group_findings, inert_trials, model_tokens, order_effect, tool_totals
 from runner.summarize.gates import judge
-from runner.summarize.measures import HEADLINE, MEASURES
+from runner.summarize.measures import HEADLINE, MEASURES, TIMED_HEADLINE
 from runner.summarize.pairs import all_measured
+from runner.summarize.retrieval import retrieval_checks, retrieval_findings, retrieval_omissions
 from runner.summarize.spend import spend_of_all_attempts
 from runner.summarize.surroundings import cache_warmth, cold_starts, obstacles, versions
 from runner.summarize.trials import join_facts, tabulate
 from runner.summarize.views import make_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from runner.core.plan import Plan
     from runner.core.records import Record, Score
     from runner.summarize.context import ArmFacts, SummaryContext
+    from runner.summarize.pairs import MeasuredPairs
+    from runner.summarize.retrieval import RetrievalFacts
     from runner.summarize.trials import Table
 
 # benchmarks/coverage.py on 2026-11-29; its table is in docs/explanation/statistics.md.
@@ -64,8 +67,8 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
     return summarize_table(context, tabulate(plan, join_facts(context, plan, records, scores)))
 
 
-def summarize_table(context: SummaryContext, table: Table) -> Summary:
-    """The summary of a run whose trials stand in `table`.
+def summarize_table(context: SummaryContext, table: Table, retrieval: RetrievalFacts | None = None) -> Summary:
+    """The summary of a run whose trials stand in `table`, and, of a retrieval study, what its rankings come to.
 
     Raises:
         EvidenceError: the arms of the context are not those of the plan.
@@ -75,15 +78,17 @@ def summarize_table(context: SummaryContext, table: Table) -> Summary:
     bootstrap = Bootstrap(seed=f"{plan.seed}\nbootstrap")
     found_versions = versions(folds)
     found_obstacles = obstacles(found_versions)
-    measured = all_measured(table, "complete_blocks")
+    names_shown = {measure.name for measure in MEASURES} if context.model.exists else set(TIMED_HEADLINE)
+    measured = _shown(all_measured(table, "complete_blocks"), names_shown)
     complete = make_view(measured, names, "complete_blocks", bootstrap, found_obstacles)
     failed = sum(CONSEQUENCES[outcome].failure for outcome in table.outcomes)
     # Without a failure both treatments use the same blocks and the same readings.
     counted = complete
     if failed:
-        with_failures = all_measured(table, "failures_counted")
+        with_failures = _shown(all_measured(table, "failures_counted"), names_shown)
         counted = make_view(with_failures, names, "failures_counted", bootstrap, found_obstacles)
     moved = _moved(complete, counted)
+    section = None if retrieval is None else retrieval.section
     return Summary(
         study=_study(context, plan, len(table.block_names)),
         evidence="fixture" if context.model.scripted else "measurement",
@@ -101,27 +106,38 @@ def summarize_table(context: SummaryContext, table: Table) -> Summary:
             source=context.prices.source,
             rule=context.prices.rule,
         ),
-        measures=_measures(),
-        headline=HEADLINE,
+        measures=_measures(names_shown),
+        headline=HEADLINE if context.model.exists else TIMED_HEADLINE,
         resampling=_resampling(bootstrap),
         census=take_census(table),
         views=(complete, counted) if moved else (complete,),
-        failures_line=_failures_line(failed, moved),
-        gates=judge(context.gates, complete),
-        worst_case=() if found_obstacles else worst_cases(table, context.ceilings),
+        failures_line=_failures_line(failed, moved, len(names_shown)),
+        gates=judge(context.gates, complete, section),
+        worst_case=()
+        if found_obstacles
+        else tuple(row for row in worst_cases(table, context.ceilings) if row.measure in names_shown),
         obstacles=found_obstacles,
         order_effect=() if found_obstacles else order_effect(measured, table),
         drift=() if found_obstacles else drift(measured, table),
-        cache_warmth=cache_warmth(folds),
-        cold_starts=cold_starts(table),
+        cache_warmth=cache_warmth(folds) if context.model.exists else (),
+        cold_starts=cold_starts(table) if context.model.exists else (),
         versions=found_versions,
-        inert=inert_trials(folds, arms),
-        findings=group_findings(folds),
+        inert=inert_trials(folds, arms) if context.model.exists else (),
+        findings=(*group_findings(folds), *(() if retrieval is None else retrieval_findings(retrieval))),
         models=model_tokens(folds),
         tools=tool_totals(folds),
-        spend=spend_of_all_attempts(folds),
-        checks=(*context.checks, *own_checks(table, arms)),
-        not_checked=(*own_omissions(context, len(complete.contrasts)), *context.not_checked),
+        spend=spend_of_all_attempts(folds) if context.model.exists else (),
+        checks=(
+            *context.checks,
+            *own_checks(table, arms, has_model=context.model.exists),
+            *(() if retrieval is None else retrieval_checks(retrieval)),
+        ),
+        not_checked=(
+            *(() if retrieval is None else retrieval_omissions(retrieval)),
+            *own_omissions(context, len(complete.contrasts)),
+            *context.not_checked,
+        ),
+        retrieval=section,
     )
 
 
@@ -179,7 +195,11 @@ def _arm(arm: ArmFacts, plan: Plan) -> ArmIdentity:
     )
 
 
-def _measures() -> tuple[MeasureIdentity, ...]:
+def _shown(measured: Iterable[MeasuredPairs], names: Collection[str]) -> tuple[MeasuredPairs, ...]:
+    return tuple(item for item in measured if item.measure.name in names)
+
+
+def _measures(names: Collection[str]) -> tuple[MeasureIdentity, ...]:
     return tuple(
         MeasureIdentity(
             name=measure.name,
@@ -190,6 +210,7 @@ def _measures() -> tuple[MeasureIdentity, ...]:
             scale=measure.scale,
         )
         for measure in MEASURES
+        if measure.name in names
     )
 
 
@@ -223,12 +244,10 @@ def _moved(complete: View, counted: View) -> int:
     return len(changed)
 
 
-def _failures_line(failed: int, moved: int) -> str:
+def _failures_line(failed: int, moved: int, measures: int) -> str:
     if not failed:
         return "No trial failed in a way that counts against its arm: counting failures changes nothing."
     noun = "1 trial" if failed == 1 else f"{failed} trials"
     if not moved:
         return f"{noun} failed; counting failures changes no figure."
-    return (
-        f"{noun} failed; counting failures changes {moved} of {len(MEASURES)} measures, shown beside complete blocks."
-    )
+    return f"{noun} failed; counting failures changes {moved} of {measures} measures, shown beside complete blocks."

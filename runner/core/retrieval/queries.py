@@ -152,6 +152,8 @@ class ResolvedQuerySet(Document):
 
     name: str
     corpus: str
+    collections: tuple[str, ...] = ()
+    """Folders of the corpus that documents of test collections lie in, by whose ids their sources are called."""
     ks: tuple[int, ...]
     queries: tuple[Query, ...]
     labels: tuple[Judgement, ...]

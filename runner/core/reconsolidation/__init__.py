@@ -1,0 +1,1 @@
+"""Reconsolidation and its review: the documents that its stages hand to one another."""

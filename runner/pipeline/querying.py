@@ -1,0 +1,76 @@
+"""The query sets of a retrieval study: held against their corpora, pinned, and laid among a run's inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.core import layout
+from runner.core.errors import Problem
+from runner.core.lock import QuerySetPin
+from runner.core.passages import passages_jsonl
+from runner.core.retrieval.queryset import lock_of, resolved
+from runner.core.sources import SourceIds
+from runner.measure.retrieval.measuring import measure_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from runner.core.gates import Gate
+    from runner.core.retrieval.queries import ResolvedQuerySet
+    from runner.plan.corpora import Corpus
+    from runner.plan.load import LoadedStudy
+
+
+def resolved_query_sets(
+    loaded: LoadedStudy, corpora: Mapping[str, Corpus]
+) -> tuple[dict[str, ResolvedQuerySet], list[Problem]]:
+    """Each task's query set with its sources as TREC files name them, and every label that no corpus has."""
+    found: dict[str, ResolvedQuerySet] = {}
+    problems: list[Problem] = []
+    for task, queries in loaded.query_sets.items():
+        corpus = corpora[loaded.study.task(task).corpus]
+        made, unfit = resolved(queries, corpus.name, SourceIds.of(corpus.files, corpus.collections))
+        found[task] = made.model_copy(update={"collections": corpus.collections})
+        problems += unfit
+    return found, problems
+
+
+def retrieval_gate_problems(
+    gates: Sequence[Gate], query_sets: Mapping[str, ResolvedQuerySet], document: str
+) -> Iterator[Problem]:
+    """Gates on measures, sets, splits or kinds of queries that the study doesn't have."""
+    for gate in gates:
+        if not gate.is_retrieval:
+            continue
+        key = f"gates.{gate.name}"
+        asked = [queries for task, queries in query_sets.items() if gate.set in ("", task)]
+        if not asked:
+            yield Problem(f"{gate.set!r} is not the id of a task", document, f"{key}.set")
+            continue
+        if gate.is_scored and not all(gate.measure in measure_names(queries.ks) for queries in asked):
+            yield Problem("a query set has no such measure", document, f"{key}.measure", "look at its measures.k")
+        queries = [query for item in asked for query in item.queries]
+        if not any(gate.split in ("", query.split) and gate.kind in ("", query.kind) for query in queries):
+            yield Problem("no query is of this split and kind", document, key)
+
+
+def query_set_pins(loaded: LoadedStudy, query_sets: Mapping[str, ResolvedQuerySet]) -> dict[str, QuerySetPin]:
+    """What each task's query set is pinned by."""
+    pins: dict[str, QuerySetPin] = {}
+    for task, made in sorted(query_sets.items()):
+        corpus = loaded.study.corpora[loaded.study.task(task).corpus]
+        frozen = lock_of(loaded.query_sets[task], corpus.name, corpus.tree_sha256)
+        pins[task] = QuerySetPin(
+            lock_sha256=frozen.digest(),
+            resolved_sha256=made.digest(),
+            queries=len(made.queries),
+            labels=len(made.labels),
+        )
+    return pins
+
+
+def query_inputs(query_sets: Mapping[str, ResolvedQuerySet], corpora: Mapping[str, Corpus]) -> dict[str, bytes]:
+    """What a stranger needs to measure the rankings again: queries with their labels, and the corpora's passages."""
+    found = {layout.query_set(task): made.to_bytes() for task, made in query_sets.items()}
+    names = {made.corpus for made in query_sets.values()}
+    return found | {layout.passages(name): passages_jsonl(corpora[name].passages) for name in names}
