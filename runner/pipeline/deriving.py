@@ -20,6 +20,7 @@ from runner.core.records import Score
 from runner.measure.checks import count
 from runner.measure.cost import trial_cost_microusd
 from runner.pipeline.folder import required
+from runner.pipeline.spreading import spread, workers_for
 from runner.summarize.context import ModelFacts
 from runner.summarize.facts import Facts, facts_of
 
@@ -89,17 +90,23 @@ class Trials:
             checked=checked,
         )
 
-    def concluded(self, planned: Sequence[PlannedTrial], ledger: StoredLedger) -> Iterator[Concluded]:
-        """Every trial of `planned`, in its order.
+    def concluded(self, planned: Sequence[PlannedTrial], ledger: StoredLedger, workers: int = 0) -> Iterator[Concluded]:
+        """Every trial of `planned`, in its order, derived by `workers` processes; 0: by as many as are of use.
 
         Raises:
             EvidenceError: a file is missing.
             DoubtfulError: the evidence is `checked`, and isn't what the ledger says.
         """
-        return self.conclude((place, ledger.ends_of(place.trial)) for place in planned)
+        work = ((place, ledger.ends_of(place.trial)) for place in planned)
+        return spread(self, work, workers or workers_for(len(planned)))
 
     def conclude(self, trials: Iterable[tuple[PlannedTrial, Sequence[bytes]]]) -> Iterator[Concluded]:
-        """Every one of `trials`, each with the ledger's lines that end its attempts."""
+        """Every one of `trials`, each with the ledger's lines that end its attempts.
+
+        Raises:
+            EvidenceError: a file is missing.
+            DoubtfulError: the evidence is checked, and isn't what the ledger says.
+        """
         for planned, ends in trials:
             record = self.record(planned, ends)
             score = self._score(record)
