@@ -44,6 +44,15 @@ class Plan(Document):
     repetitions: int
     trials: tuple[PlannedTrial, ...]
 
+    def model_post_init(self, context: object, /) -> None:
+        """One text for all trials of a block, a task or an arm: a plan may have very many of them."""
+        super().model_post_init(context)
+        same: dict[str, str] = {}
+        for trial in self.trials:
+            for name in ("block", "task", "arm"):
+                text = getattr(trial, name)
+                object.__setattr__(trial, name, same.setdefault(text, text))
+
 
 def balanced_orders(count: int) -> tuple[tuple[int, ...], ...]:
     """Orders of `count` treatments in which each stands in each place, and follows each other one, equally often.

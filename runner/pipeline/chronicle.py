@@ -46,6 +46,12 @@ class _Index:
     evidence_files: int = 0
     """Named by lines that end an attempt."""
     resumed: int = 0
+    numbers: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+    """One object for all equal tuples: nearly every trial has one attempt."""
+
+    def _and(self, numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
+        longer = (*numbers, number)
+        return self.numbers.setdefault(longer, longer)
 
     def add(self, line: LedgerLine, size: int) -> None:
         place = len(self.starts) - 1
@@ -56,16 +62,16 @@ class _Index:
             if told is None:
                 told = self.trials[line.trial] = Told(place + 1)
             if line.kind == "attempt_started":
-                told.started += (line.attempt,)
+                told.started = self._and(told.started, line.attempt)
         if line.kind != "attempt_ended":
             self.other_files.update(line.files)
             return
         self.evidence_files += len(line.files)
         told = self.trials.setdefault(line.trial, Told(place + 1))
-        told.ended += (line.attempt,)
+        told.ended = self._and(told.ended, line.attempt)
         told.end_lines += (place,)
         if line.detail.get("final") == "yes":
-            told.final_stretches += (self.resumed,)
+            told.final_stretches = self._and(told.final_stretches, self.resumed)
 
 
 class StoredLedger(Sequence[LedgerLine]):

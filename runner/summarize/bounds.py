@@ -42,7 +42,7 @@ def worst_cases(table: Table, ceilings: Mapping[str, int]) -> tuple[WorstCase, .
     found: list[WorstCase] = []
     stands = table.stands(counted=False)
     for row, measure in enumerate(MEASURES):
-        out_of = _out_of(row, measure, table)
+        out_of = _out_of(measure, table)
         counted = out_of > 0
         known = stands & (table.whys[row][table.grid] == KNOWN)
         if known[:, counted].all():
@@ -58,12 +58,12 @@ def worst_cases(table: Table, ceilings: Mapping[str, int]) -> tuple[WorstCase, .
     return tuple(found)
 
 
-def _out_of(row: int, measure: Measure, table: Table) -> NDArray[np.int64]:
+def _out_of(measure: Measure, table: Table) -> NDArray[np.int64]:
     """What one trial of each block is out of: 1 for an amount, its task's labels for a share; 0 for none."""
     if measure.kind == "amount":
         return np.ones(len(table.tasks), dtype=np.int64)
     most: dict[str, int] = {}
-    for task, labels in zip(table.tasks, table.out_of[row][table.grid].max(axis=0).tolist(), strict=True):
+    for task, labels in zip(table.tasks, table.out_of_grid(measure).max(axis=0).tolist(), strict=True):
         most[task] = max(most.get(task, 0), labels)
     return np.array([most[task] for task in table.tasks], dtype=np.int64)
 

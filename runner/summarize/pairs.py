@@ -106,7 +106,7 @@ def measured_pairs(measure: Measure, table: Table, treatment: Treatment) -> Meas
     """The blocks in which `measure` is known in every arm, under `treatment`."""
     counted = treatment == "failures_counted"
     row = MEASURES.index(measure)
-    values, divisors, whys = (column[row][table.grid] for column in (table.values, table.out_of, table.whys))
+    values, whys, divisors = table.values[row][table.grid], table.whys[row][table.grid], table.out_of_grid(measure)
     outcomes, stands = table.outcome_numbers(), table.stands(counted=counted)
     if counted and measure.kind == "share":
         # A failed trial has found nothing of what its task has labels for.
@@ -115,16 +115,16 @@ def measured_pairs(measure: Measure, table: Table, treatment: Treatment) -> Meas
     # A reason of the trial's end is as good as one of the measure's own: it is told by a number below 0.
     missing = np.where(stands, whys, -1 - outcomes)
     chosen = np.flatnonzero((missing == KNOWN).all(axis=0))
-    tasks, numbers = np.unique(np.array([table.tasks[block] for block in chosen], dtype=object), return_inverse=True)
+    chosen, tasks, numbers = table.named(chosen)
     none = NO_BLOCK if stands.all(axis=0).any() else _NONE_ENDED if counted else _NONE_COMPLETE
     return MeasuredPairs(
         measure=measure,
         arms=table.arms,
         blocks=chosen,
         values=values[:, chosen],
-        divisors=divisors[:, chosen],
-        tasks=tuple(tasks.tolist()),
-        task_numbers=numbers.astype(np.int64),
+        divisors=divisors[:, : len(chosen)] if measure.kind == "amount" else divisors[:, chosen],
+        tasks=tasks,
+        task_numbers=numbers,
         excluded=_excluded(table, missing),
         none=none,
     )

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from runner.core.plan import Plan, PlannedTrial
     from runner.summarize.context import SummaryContext
+    from runner.summarize.measures import Measure
 
 D = TypeVar("D", Record, Score)
 
 KNOWN: Final = 0
 """The reason of a reading that has a value."""
+_SHARES: Final = tuple(row for row, measure in enumerate(MEASURES) if measure.kind == "share")
 _OUTCOMES: Final = tuple(Outcome)
 _NUMBERS: Final = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 
@@ -49,6 +51,8 @@ class Table:
     values: NDArray[np.int64]
     """Shape (measures, trials); 0 where there is none."""
     out_of: NDArray[np.int64]
+    """What each is out of, shape (shares, trials), shares in their order in the table of measures; an amount is out of
+    one trial."""
     whys: NDArray[np.int32]
     """Why there is no value, as an index of `texts`; `KNOWN` where there is one."""
     texts: tuple[str, ...]
@@ -58,6 +62,7 @@ class Table:
     tasks: tuple[str, ...]
     """Of each block."""
     folds: Folds
+    same_blocks: dict[bytes, tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]] = field(default_factory=dict)
 
     def stands(self, *, counted: bool) -> NDArray[np.bool_]:
         """Shape (arms, blocks): the trial ended so that it may stand in a pair, or as a failure where those count."""
@@ -77,6 +82,25 @@ class Table:
     def outcome_numbers(self) -> NDArray[np.int64]:
         """Shape (arms, blocks): the place of each trial's outcome in `Outcome`."""
         return np.array([_NUMBERS[outcome] for outcome in self.outcomes], dtype=np.int64)[self.grid]
+
+    def out_of_grid(self, measure: Measure) -> NDArray[np.int64]:
+        """Shape (arms, blocks): what each trial's value of `measure` is out of."""
+        if measure.kind == "amount":
+            return np.broadcast_to(np.int64(1), self.grid.shape)
+        return np.asarray(self.out_of[_SHARES.index(MEASURES.index(measure))][self.grid])
+
+    def named(self, blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]:
+        """`blocks`, the names of their tasks, sorted, and which of these each block is of.
+
+        Most measures have the same blocks: those share what is returned.
+        """
+        key = blocks.tobytes()
+        if key not in self.same_blocks:
+            tasks, numbers = np.unique(
+                np.array([self.tasks[block] for block in blocks], dtype=object), return_inverse=True
+            )
+            self.same_blocks[key] = blocks, tuple(tasks.tolist()), numbers.astype(np.int64)
+        return self.same_blocks[key]
 
     def complete(self) -> NDArray[np.bool_]:
         """Of each block, whether every arm of it ended so that it may stand in a pair."""
@@ -176,7 +200,7 @@ class _Gathered:
         known = [value if isinstance(value, int) else 0 for value in facts.figures]
         if not facts.problems:
             self._values.extend(known)
-            self._out_of.extend(facts.out_of)
+            self._out_of.extend(facts.out_of[row] for row in _SHARES)
         self._whys.extend(KNOWN if isinstance(value, int) else self._text(value) for value in facts.figures)
         self._join_block(place, facts, len(self._outcomes))
         self._outcomes.append(facts.outcome)
@@ -213,16 +237,16 @@ class _Gathered:
         if self._open:
             lacking = sorted(self._open)
             raise EvidenceError(f"block {lacking[0]!r} lacks one of the arms", document="plan.json", key="trials")
-        shape = (len(self._outcomes), len(MEASURES))
+        trials = len(self._outcomes)
         return Table(
             plan=self._plan,
             arms=tuple(self._arms),
             outcomes=tuple(self._outcomes),
             reasons=tuple(self._reasons),
             attempts=tuple(self._attempts),
-            values=_columns(self._values, np.int64, shape),
-            out_of=_columns(self._out_of, np.int64, shape),
-            whys=_columns(self._whys, np.int32, shape),
+            values=_columns(self._values, np.int64, trials),
+            out_of=_columns(self._out_of, np.int64, trials),
+            whys=_columns(self._whys, np.int32, trials),
             texts=tuple(self._texts),
             grid=np.array(self._members, dtype=np.int64).reshape(len(self._members), len(self._arms)).T,
             block_names=tuple(self._blocks),
@@ -231,9 +255,12 @@ class _Gathered:
         )
 
 
-def _columns(rows: array[int], kind: type[np.signedinteger[Any]], shape: tuple[int, int]) -> NDArray[Any]:
-    """What was taken row by row, column by column."""
-    return np.ascontiguousarray(np.frombuffer(rows, dtype=kind).reshape(shape).T)
+def _columns(rows: array[int], kind: type[np.signedinteger[Any]], trials: int) -> NDArray[Any]:
+    """What was taken row by row, column by column; the rows are given up."""
+    columns = len(rows) // max(1, trials)
+    found = np.ascontiguousarray(np.frombuffer(rows.tobytes(), dtype=kind).reshape(trials, columns).T)
+    del rows[:]
+    return found
 
 
 def _unique(

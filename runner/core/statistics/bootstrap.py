@@ -6,6 +6,7 @@ that have the same blocks share their resamples, and all arms of a measure do.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -138,14 +139,14 @@ class Bootstrap:
                 together.setdefault(sample.repetitions, []).append(index)
         for repetitions, indices in together.items():
             design = Design(self.seed, self.resamples, repetitions, self.levels)
-            columns = np.concatenate([np.vstack([samples[index].arms, samples[index].divisor]) for index in indices])
-            totals = _totals(design, columns)
-            start = 0
-            for index in indices:
-                arms = len(samples[index].arms)
-                part = totals[start : start + arms + 1]
-                found[index] = Resampled(samples[index], design.drawn_levels, part[:-1], part[-1])
-                start += arms + 1
+            columns = _Distinct()
+            places = [
+                ([columns.place(arm) for arm in samples[index].arms], columns.place(samples[index].divisor))
+                for index in indices
+            ]
+            totals = _totals(design, columns.held)
+            for index, (arms, divisor) in zip(indices, places, strict=True):
+                found[index] = Resampled(samples[index], design.drawn_levels, totals[arms], totals[divisor])
         return tuple(found)
 
     def ratio_deviations(self, resampled: Resampled, arm: int) -> Deviations | Unavailable:
@@ -270,10 +271,28 @@ def rounded_quotients(numerators: Integers, denominators: Integers | np.int64) -
     return rounded
 
 
-def _totals(design: Design, columns: Integers) -> Integers:
+class _Distinct:
+    """Columns, each held once: what amounts are divided by is the same for all of them."""
+
+    def __init__(self) -> None:
+        self.held: list[Integers] = []
+        self._places: dict[bytes, int] = {}
+
+    def place(self, column: Integers) -> int:
+        """Where the column stands."""
+        key = hashlib.sha256(np.ascontiguousarray(column).tobytes()).digest()
+        if key not in self._places:
+            self._places[key] = len(self.held)
+            self.held.append(column)
+        return self._places[key]
+
+
+def _totals(design: Design, columns: Sequence[Integers]) -> Integers:
     """The sum of every column in every resample, shape (columns, resamples): exact, for doubles hold these integers."""
     found = np.empty((len(columns), design.resamples), dtype=np.int64)
-    per_block = np.ascontiguousarray(columns.T, dtype=np.float64)
+    per_block = np.empty((design.blocks, len(columns)), dtype=np.float64)
+    for number, column in enumerate(columns):
+        per_block[:, number] = column
     for part, counts in block_counts(design):
         found[:, part] = (counts @ per_block).T
     return found
