@@ -85,6 +85,8 @@ def _who_answers(mode: str) -> str:
     match mode:
         case "scripted":
             return "evidence: fixture; a deterministic policy plays the model, and nothing is billed"
+        case "none":
+            return "there is no model, and nothing is billed"
         case "replay":
             return "a cassette answers, and nothing is billed; the evidence is of the kind that was recorded"
         case _:

@@ -16,6 +16,7 @@ from runner.publish.evidence import Evidence
 from runner.publish.headlines import census_line
 from runner.publish.listing import figures, words
 from runner.publish.page import PageTexts
+from runner.publish.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +39,8 @@ def render_summary(summary: Summary, console: Console) -> None:
         console.print(_plain(sentence, "bold"))
     console.print(_plain(_design(summary), "dim"))
     _print_listings(evidence.gates(), console)
+    if summary.retrieval is not None:
+        _print_retrieval(Retrieval(summary, summary.retrieval), console)
     for view in texts.figures():
         _print_figures(texts, view, console)
     console.print(_plain(summary.failures_line))
@@ -50,6 +53,22 @@ def render_summary(summary: Summary, console: Console) -> None:
     for sentence in conditions.inert():
         console.print(_plain(sentence))
     _print_listings((*conditions.findings(), *accounts.usage(), *conditions.checks()), console)
+
+
+def _print_retrieval(found: Retrieval, console: Console) -> None:
+    """Systems and what they are worth; what each made of each query is in the report."""
+    _print_listings((*found.systems(), *found.overview()), console)
+    for item in (*found.contrasts(), *found.latencies()):
+        table = _table(item.caption, (*words("System"), *figures(*item.columns)))
+        for title, lines in item.groups:
+            _row(table, (title, *("" for _ in item.columns)))
+            for line in lines:
+                _row(table, (f"  {line.heading}", *line.texts[: len(item.columns)]))
+            table.add_section()
+        console.print(table)
+        if item.note:
+            console.print(_plain(item.note, "dim"))
+    _print_listings((*found.boundaries(), *found.exactness()), console)
 
 
 def _design(summary: Summary) -> str:

@@ -62,6 +62,15 @@ BoundText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,
 """A decimal number as text: TOML's own would be a float."""
 
 
+def scale_of(measure: str, figure: str = "value") -> int:
+    """What a gate's figure is in units of: 1 / scale."""
+    if _RETRIEVAL_MEASURE.fullmatch(measure) is not None:
+        return RETRIEVAL_SCALE
+    if measure in (*RETRIEVAL_COUNTS, *RETRIEVAL_LATENCIES):
+        return 1
+    return AMOUNT_SCALE if figure != "ratio" and measure in AMOUNTS else PPM
+
+
 class Gate(Part):
     """One threshold; exactly one of `at_most` and `at_least` is given."""
 
@@ -120,11 +129,7 @@ class Gate(Part):
     @property
     def scale(self) -> int:
         """The figure is in units of 1/scale."""
-        if self.is_scored:
-            return RETRIEVAL_SCALE
-        if self.measure in (*RETRIEVAL_COUNTS, *RETRIEVAL_LATENCIES):
-            return 1
-        return AMOUNT_SCALE if self.figure != "ratio" and self.measure in AMOUNTS else PPM
+        return scale_of(self.measure, self.figure)
 
     @property
     def bound_scaled(self) -> int:

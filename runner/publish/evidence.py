@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from runner.core.gates import scale_of
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import PPM
 from runner.publish import formatting
 from runner.publish.listing import Listing, cell, figures, listing, verdict, words
+from runner.publish.retrieval import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +44,12 @@ class Evidence:
         return listing(
             "Gates, frozen before the run",
             (*words("Gate"), verdict("Verdict"), *words("Found", "What must hold"), *figures("Blocks (tasks)")),
-            [self._gate(gate, sizes[gate.measure, gate.arm]) for gate in self._summary.gates],
+            [
+                self._gate(gate, sizes[gate.measure, gate.arm])
+                if gate.measure in self._measures
+                else self._of_rankings(gate)
+                for gate in self._summary.gates
+            ],
         )
 
     def _gate(self, gate: GateVerdict, contrast: Contrast) -> tuple[Cell, ...]:
@@ -64,6 +71,22 @@ class Evidence:
             show(found.value) if isinstance(found, Measured) else f"none: {found.reason}",
             f"{measure.label}, {gate.arm} against {self._control}: {figure} is {bound}",
             formatting.blocks_and_tasks(contrast.n_blocks, contrast.n_tasks),
+        )
+
+    def _of_rankings(self, gate: GateVerdict) -> tuple[Cell, ...]:
+        where = ", ".join(part for part in (gate.set or "all query sets", gate.split, gate.kind) if part)
+        figure = f"{label_of(gate.measure)} of {gate.arm}, {where}"
+        if gate.figure == "mean_difference":
+            figure = f"{label_of(gate.measure)}, {gate.arm} against {self._control}, {where}: the difference of means"
+        if gate.end != "estimate":
+            figure = f"the {_ENDS[gate.end]} end of the {self._level} interval of {figure}"
+        found, scale = gate.found_scaled, scale_of(gate.measure)
+        return (
+            gate.name,
+            _VERDICTS[gate.verdict],
+            formatting.exact(found.value, scale, 0) if isinstance(found, Measured) else f"none: {found.reason}",
+            f"{figure} is {gate.comparison.replace('_', ' ')} {formatting.exact(gate.bound_scaled, scale, 0)}",
+            "",
         )
 
     def of_view(self, view: View, title: str) -> tuple[Listing, ...]:

@@ -219,9 +219,9 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
-def of_all(count: int, whole: int, singular: str) -> str:
+def of_all(count: int, whole: int, singular: str, plural: str = "") -> str:
     """How many of all there are."""
-    return f"{count:,} of {counted(whole, singular)}"
+    return f"{count:,} of {counted(whole, singular, plural)}"
 
 
 def blocks_and_tasks(blocks: int, tasks: int) -> str:

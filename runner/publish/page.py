@@ -12,6 +12,7 @@ from runner.publish.contrasts import GROUPS, Card, Compared, Forest, cards, diff
 from runner.publish.evidence import Evidence
 from runner.publish.headlines import headline, nothing_complete
 from runner.publish.listing import Listing, figures, grouped, words
+from runner.publish.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from runner.core.summary import Exclusion, MeasureIdentity, MedianRow, Summary, TotalsRow, View
@@ -70,10 +71,14 @@ class PageTexts:
                 f"evidence: fixture {formatting.ABSENT} the model is {model.shown}, policy {model.policy}; "
                 f"no figure here says anything about a provider's model. Prices are those of {model.price_model}."
             )
+        if model.mode == "none":
+            return f"evidence: measurement {formatting.ABSENT} of rankings; there is no model."
         return f"evidence: measurement {formatting.ABSENT} the model is {model.shown}."
 
     def headlines(self) -> tuple[str, ...]:
         """One sentence a treatment on the first headline measure; or why the arms aren't compared."""
+        if self.summary.retrieval is not None:
+            return tuple(Retrieval(self.summary, self.summary.retrieval).headlines())
         if self.summary.obstacles:
             return tuple(f"The arms are not compared: {reason}." for reason in self.summary.obstacles)
         if not self.summary.census.complete_blocks:

@@ -18,11 +18,12 @@ from runner.publish.evidence import Evidence
 from runner.publish.headlines import census_line
 from runner.publish.origins import made_from
 from runner.publish.page import PageTexts
+from runner.publish.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from runner.core.summary import Summary
 
-_TEMPLATES: Final = ("report.html", "figures.html")
+_TEMPLATES: Final = ("report.html", "figures.html", "retrieval.html")
 
 
 def render_report(summary: Summary) -> bytes:
@@ -43,6 +44,7 @@ def render_report(summary: Summary) -> bytes:
         evidence=Evidence(summary),
         accounts=Accounts(summary),
         conditions=Conditions(summary),
+        retrieval=None if summary.retrieval is None else Retrieval(summary, summary.retrieval),
         made_from=made_from(summary),
         census_line=census_line(summary),
         counted=formatting.counted,
