@@ -8,7 +8,7 @@ import click
 
 from runner import wiring
 from runner.cli.progress import Watch
-from runner.pipeline import freezing
+from runner.pipeline import freezing, reconsolidating
 
 
 @click.group()
@@ -21,13 +21,18 @@ def corpora() -> None:
 def lock(files: tuple[Path, ...]) -> None:
     """Write the lock of each corpus.toml and queryset.toml of FILES beside it, and the CARD.md of a corpus.
 
+    A manifest.json freezes the reconsolidation corpus in its folder, once: it is never written again.
+
     A corpus.lock.json holds digests of the tree and of its passages, a queryset.lock.json those of queries, labels and
     splits, for the corpus that the set names. Name a corpus before the sets that ask it.
     """
     with Watch() as watch:
         world = wiring.make_world(watch)
         for file in files:
-            if freezing.is_query_set(world, file):
+            if reconsolidating.is_manifest(file):
+                frozen = reconsolidating.freeze_corpus(world, file)
+                click.echo(reconsolidating.described(file, frozen))
+            elif freezing.is_query_set(world, file):
                 asked = freezing.freeze_queries(world, file)
                 click.echo(f"{asked.name}: {asked.queries} queries, {asked.labels} labels, of {asked.corpus}")
             else:
@@ -42,7 +47,10 @@ def verify(files: tuple[Path, ...]) -> None:
     with Watch() as watch:
         world = wiring.make_world(watch)
         for file in files:
-            if freezing.is_query_set(world, file):
+            if reconsolidating.is_manifest(file):
+                read = reconsolidating.read_corpus(world, file)
+                click.echo(reconsolidating.described(file, read.manifest))
+            elif freezing.is_query_set(world, file):
                 asked = freezing.verify_queries(world, file)
                 click.echo(f"{asked.name}: as it was frozen, {asked.queries_sha256}")
             else:

@@ -58,12 +58,12 @@ def render_summary(summary: Summary, console: Console) -> None:
 def _print_retrieval(found: Retrieval, console: Console) -> None:
     """Systems and what they are worth; what each made of each query is in the report."""
     _print_listings((*found.systems(), *found.overview()), console)
-    for item in (*found.contrasts(), *found.latencies()):
+    for item in (*found.contrasts()[:1], *found.latencies()):
         table = _table(item.caption, (*words("System"), *figures(*item.columns)))
         for title, lines in item.groups:
             _row(table, (title, *("" for _ in item.columns)))
             for line in lines:
-                _row(table, (f"  {line.heading}", *line.texts[: len(item.columns)]))
+                _row(table, (f"  {line.heading}", *line.texts))
             table.add_section()
         console.print(table)
         if item.note:

@@ -94,7 +94,7 @@ class PageTexts:
 
     def cards(self) -> tuple[Card, ...]:
         """The headline measures of every treatment; none where nothing is compared."""
-        if not self.compares():
+        if not self.compares() or self.summary.retrieval is not None:
             return ()
         view = self.summary.views[0]
         compared = [self.compared(view, name, arm) for arm in self.treatments for name in self.summary.headline]

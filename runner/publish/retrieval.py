@@ -57,7 +57,7 @@ class Drawn:
 
     caption: str
     columns: tuple[str, ...]
-    """Of the figures; the drawing stands behind them."""
+    """Of the figures; the drawing stands before the last one."""
     drawing: str
     axis: Axis
     groups: tuple[tuple[str, tuple[DrawnLine, ...]], ...]
@@ -249,25 +249,27 @@ class Retrieval:
     def contrasts(self) -> tuple[Drawn, ...]:
         """Every treatment against the control in the headline measures, scope by scope."""
         found = self.section.contrasts
-        if not found:
-            return ()
+        tables = [("over all query sets", [item for item in found if not item.scope.task])]
+        if len(self._tasks) > 1:
+            tables.append(("set by set", [item for item in found if item.scope.task]))
+        return tuple(self._drawn(title, own) for title, own in tables if own)
+
+    def _drawn(self, title: str, found: Sequence[SystemContrast]) -> Drawn:
         axis = difference_axis([_estimate(item) for item in found])
+        several = len(self._arms) > 2
         groups: dict[str, list[DrawnLine]] = {}
         for item in found:
             lines = groups.setdefault(f"{_scope_title(item.scope)}: {item.contrast.measure}", [])
-            lines.append(_contrast_line(item, axis))
-        several = len(self._arms) > 2
-        together = f"; the last column holds for {formatting.all_at_once(len(self._arms) - 1)}" if several else ""
-        return (
-            Drawn(
-                caption=f"Differences from {self._control} in mean value, with {self._level} intervals",
-                columns=("Difference", "Interval", "Detectable", "Queries", *(["Joint interval"] if several else [])),
-                drawing="Difference and interval drawn, in percentage points; the dotted line stands at no difference",
-                axis=axis,
-                groups=tuple((title, tuple(lines)) for title, lines in groups.items()),
-                note=f"{found[0].contrast.method[:1].upper()}{found[0].contrast.method[1:]}. Detectable: a true "
-                f"difference that would be seen 80{formatting.NARROW}% of the time{together}.",
-            ),
+            lines.append(_contrast_line(item, axis, several=several))
+        together = f"; the joint interval holds for {formatting.all_at_once(len(self._arms) - 1)}" if several else ""
+        return Drawn(
+            caption=f"Differences from {self._control} in mean value, {title}, with {self._level} intervals",
+            columns=("Difference", "Interval", *(["Joint interval"] if several else []), "Detectable", "Queries"),
+            drawing="Difference and interval drawn, in percentage points; the dotted line stands at no difference",
+            axis=axis,
+            groups=tuple((heading, tuple(lines)) for heading, lines in groups.items()),
+            note=f"{_capital(found[0].contrast.method)}. Detectable: a true difference that would be seen "
+            f"80{formatting.NARROW}% of the time{together}.",
         )
 
     def boundaries(self) -> tuple[Listing, ...]:
@@ -433,16 +435,21 @@ def _estimate(item: SystemContrast) -> Estimate:
     return Estimate(value=_ppm(contrast.difference_e9), low=_ppm(contrast.low_e9), high=_ppm(contrast.high_e9))
 
 
-def _contrast_line(item: SystemContrast, axis: Axis) -> DrawnLine:
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _contrast_line(item: SystemContrast, axis: Axis, *, several: bool) -> DrawnLine:
     contrast = item.contrast
-    texts = [
+    joint = [_ends(item.together_low_e9, item.together_high_e9)] if several else []
+    texts = (
         _difference(contrast.difference_e9),
         _ends(contrast.low_e9, contrast.high_e9),
+        *joint,
         _value(contrast.detectable_e9),
         f"{contrast.queries:,}",
-        _ends(item.together_low_e9, item.together_high_e9),
-    ]
-    return DrawnLine(item.arm, tuple(texts), interval_mark(_estimate(item), axis))
+    )
+    return DrawnLine(item.arm, texts, interval_mark(_estimate(item), axis))
 
 
 def _latency_line(item: SystemLatency, axis: Axis) -> DrawnLine:
