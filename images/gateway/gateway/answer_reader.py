@@ -94,22 +94,28 @@ class AnswerReader:
 
     def _read_events(self, text: bytes) -> None:
         """Whole events are read; the beginning of one is held."""
+        start = 0
         if self._held:
-            if END not in text and CRLF_END not in text and text[:1] not in LINE_ENDS and text[1:2] not in LINE_ENDS:
+            is_cut = self._held[-1:] in LINE_ENDS and text[:1] in LINE_ENDS
+            start = 0 if is_cut else _behind_first(text)
+            if not is_cut and not start:
                 self._held += text
                 return
-            text = bytes(self._held) + text
+            first = bytes(self._held) + (text if is_cut else text[:start])
             self._held.clear()
-        end = text.rfind(END) + len(END)
-        if end < len(END):
-            end = text.rfind(CRLF_END) + len(CRLF_END)
-            if end < len(CRLF_END):
-                self._held += text
-                return
+            if is_cut:
+                # The end of an event, maybe: all of it is looked at once more.
+                text = first
+            else:
+                self._read_telling(first, 0, len(first))
+        end = max(start, _behind_last(text))
         self._held += text[end:]
-        if text.find(self._telling, 0, end) >= 0:
-            whole = text[:end]
-            for event in whole.replace(b"\r\n", b"\n").split(b"\n\n"):
+        self._read_telling(text, start, end)
+
+    def _read_telling(self, text: bytes, start: int, end: int) -> None:
+        """The events between the two places are read, if any of them tells anything."""
+        if text.find(self._telling, start, end) >= 0:
+            for event in text[start:end].replace(b"\r\n", b"\n").split(END):
                 if self._telling in event:
                     self._read_event(event)
 
@@ -154,3 +160,21 @@ class AnswerReader:
         except (ValueError, RecursionError):
             return {}
         return document if isinstance(document, dict) else {}
+
+
+def _behind_first(text: bytes) -> int:
+    """Behind the first end of an event; 0 where there is none."""
+    place = text.find(END)
+    if place >= 0:
+        return place + len(END)
+    place = text.find(CRLF_END)
+    return place + len(CRLF_END) if place >= 0 else 0
+
+
+def _behind_last(text: bytes) -> int:
+    """Behind the last end of an event; 0 where there is none."""
+    place = text.rfind(END)
+    if place >= 0:
+        return place + len(END)
+    place = text.rfind(CRLF_END)
+    return place + len(CRLF_END) if place >= 0 else 0

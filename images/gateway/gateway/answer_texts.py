@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gateway.decoding import Decoder
     from gateway.exchange import Request
 
-# An answer of a hundred thousand tokens, streamed in events of a few characters, has about as much.
-READ_LIMIT_BYTES = 16 * 1024 * 1024
+# An answer of a hundred thousand tokens, streamed in events of some twenty characters, has three.
+READ_LIMIT_BYTES = 4 * 1024 * 1024
 # Clients give the last text of an answer, or all of them, as theirs.
 MOST_TEXTS = 8
 STARTS_WITHIN_BYTES = 64

@@ -107,7 +107,7 @@ class Evidence:
 
     def look_ahead(self, exchange: Exchange) -> None:
         """What was sent of a long response is being digested and packed while the rest of it is sent."""
-        self._imprints.look_ahead(exchange)
+        self._imprints.look_ahead(exchange, keep=self._bodies and exchange.keeps_bodies)
 
     def record(self, exchange: Exchange, reserved_bytes: int | None) -> None:
         """The exchange is in the files (its bodies only if room was reserved), or is counted as unrecorded.

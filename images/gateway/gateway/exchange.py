@@ -16,6 +16,8 @@ VERSION = 1
 
 # A client's name for one of its sub-agents is a few dozen characters.
 AGENT_CHARACTERS = 100
+# Smaller pieces of an answer are joined before they are looked at.
+PIECE_BYTES = 32768
 # Seconds, or a date of HTTP.
 RETRY_AFTER_CHARACTERS = 64
 # With these a provider says that it has no room now.
@@ -238,10 +240,11 @@ class Exchange:
         self.held_bytes += len(data)
         self.response_bytes += len(data)
 
-    def hand_over(self) -> bytes:
-        """What was held; nothing is from now on."""
-        held = b"".join(self.held)
-        self.held.clear()
+    def hand_over(self) -> list[bytes]:
+        """What was held, in pieces of some size; nothing is from now on."""
+        held, self.held = self.held, []
+        if len(held) * PIECE_BYTES > self.held_bytes:
+            held = [b"".join(held)]
         self.held_bytes = 0
         return held
 

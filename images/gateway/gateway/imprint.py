@@ -54,25 +54,26 @@ class Imprints:
         self._long: dict[int, Imprint] = {}
         self._waiting: dict[int, deque[Future[None]]] = {}
 
-    def look_ahead(self, exchange: Exchange) -> None:
+    def look_ahead(self, exchange: Exchange, *, keep: bool) -> None:
         """What the exchange holds is being looked at, if that is a stretch; returns when not too much of it waits."""
         if exchange.held_bytes < STRETCH_BYTES:
             return
         if self._beside is None:
             self._beside = ThreadPoolExecutor(1, "imprint")
         waiting = self._waiting.setdefault(exchange.seq, deque())
-        waiting.append(self._beside.submit(self._look, exchange, exchange.hand_over(), keep=exchange.keeps_bodies))
+        waiting.append(self._beside.submit(self._look, exchange, exchange.hand_over(), keep=keep))
         while len(waiting) > MOST_WAITING or (waiting and waiting[0].done()):
             waiting.popleft().result()
 
-    def _look(self, exchange: Exchange, data: bytes, *, keep: bool) -> None:
+    def _look(self, exchange: Exchange, held: list[bytes], *, keep: bool) -> None:
         imprint = self._long.get(exchange.seq)
         if imprint is None:
             frame = BodiesFrame(exchange.seq, exchange.request.body, compressor()) if keep else None
             imprint = self._long[exchange.seq] = Imprint(_texts(exchange), frame)
         elif not keep:
             imprint.frame = None
-        imprint.add(data)
+        for piece in held:
+            imprint.add(piece)
 
     def of(self, exchange: Exchange, *, keep: bool) -> Imprint:
         """The imprint of all that was sent; `keep`: with the line of bodies."""
@@ -84,7 +85,8 @@ class Imprints:
             imprint = Imprint(_texts(exchange), frame)
         elif not keep:
             imprint.frame = None
-        imprint.add(exchange.hand_over())
+        for piece in exchange.hand_over():
+            imprint.add(piece)
         return imprint
 
     def close(self) -> None:
