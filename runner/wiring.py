@@ -15,7 +15,7 @@ from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
 from runner.adapters.engine_address import find_engine_address
 from runner.adapters.git import GitRepositories
-from runner.adapters.harness import this_code
+from runner.adapters.harness import package_sources, this_code
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.provider_key import provider_key
@@ -69,6 +69,7 @@ def make_world(progress: Progress) -> World:
         places=places,
         # A descriptor can be read once only.
         provider_key=functools.cache(functools.partial(provider_key, os.environ)),
+        sources=functools.cache(package_sources),
     )
 
 

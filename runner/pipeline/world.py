@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runner.core.errors import EnvironmentNotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from runner.core.lock import HarnessPin
@@ -43,6 +43,11 @@ def no_provider_key() -> Secret:
     raise EnvironmentNotReady("there is no provider's key here", document="environment")
 
 
+def no_sources() -> Mapping[str, bytes]:
+    """Never returns; raises `EnvironmentNotReady`."""
+    raise EnvironmentNotReady("the sources of this program aren't to be had here", document="environment")
+
+
 @dataclass(frozen=True)
 class World:
     """Everything outside that a stage may need."""
@@ -66,3 +71,5 @@ class World:
     places: Places
     provider_key: Callable[[], Secret] = no_provider_key
     """The provider's key; raises `EnvironmentNotReady` where nobody gave one."""
+    sources: Callable[[], Mapping[str, bytes]] = no_sources
+    """Every file of this program, by its path from the folder that holds the package."""
