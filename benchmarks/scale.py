@@ -1,10 +1,13 @@
 """How do time and memory grow with the trials of a run, once they are there?
 
 Synthetic runs of Claude Code, 20 events and 2 model requests a trial, are written to disk, concluded (collect, score,
-summarize) and verified, each in a process of its own; beside it, the same bytes are read, hashed and parsed once with
-`orjson` (the standard library's `json` where that isn't installed, which is said).
+summarize) and verified, each in a process of its own and in those that it starts; beside it, the same bytes are read,
+hashed and parsed once with `orjson`.
 
     .venv/bin/python benchmarks/scale.py [--trials 1000,4000] [--folder DIR]
+
+Seconds are those that a user waits, and the processors' own in brackets. Memory is the largest sum over all processes
+of what each has for itself and its part of what they share (PSS), looked at ten times a second.
 
 Ends 1 when a target is missed: at most 4 times the time of reading, hashing and parsing, peak memory below 400 MB, and
 time that grows no faster than 1.5 times as much as the trials.
@@ -13,16 +16,20 @@ time that grows no faster than 1.5 times as much as the trials.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
-import importlib.util
-import json
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+
+import orjson
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -38,7 +45,6 @@ from runner.core.study import ClaudeCodeClient, Limits, Schedule, ScriptedModel
 from runner.pipeline.concluding import conclude, verify_run
 from tests.fakes.attempts import MODEL, exchange, good_control, init, lines, model_usage, result, usage
 
-ORJSON = importlib.util.find_spec("orjson") is not None
 LIMIT_RATIO, LIMIT_MB, LIMIT_GROWTH = 4.0, 400, 1.5
 REPETITIONS = 5
 AT = "2026-11-29T00:00:00Z"
@@ -90,7 +96,14 @@ def evidence(planned):
     reported = model_usage(inputTokens=20 * size, outputTokens=2 * size, cacheReadInputTokens=600 * size)
     events.append(result(num_turns=10, modelUsage={MODEL: reported}))
     resolved = {"model_resolved": FIXTURE_MODEL, "usage": usage(**each)}
-    exchanges = lines(exchange(1, **resolved), exchange(2, **resolved))
+    bodies = [
+        {
+            f"{side}_sha256": sha256_digest(f"{planned.trial} {number} {side}".encode())
+            for side in ("request", "response")
+        }
+        for number in (1, 2)
+    ]
+    exchanges = lines(*(exchange(number, **own, **resolved) for number, own in enumerate(bodies, 1)))
     return good_control().but(stdout=lines(*events), exchanges=exchanges).files()
 
 
@@ -178,58 +191,105 @@ def work_verify(folder):
 
 
 def work_parse(folder):
-    if ORJSON:
-        import orjson  # noqa: PLC0415 - only where it is installed
-
-        parse = orjson.loads
-    else:
-        parse = json.loads
     for path in sorted((folder / layout.TRIALS).rglob("*")):
         if path.is_file():
             data = path.read_bytes()
             hashlib.sha256(data).digest()
             documents = data.splitlines() if path.suffix == ".jsonl" else [data] if path.suffix == ".json" else []
             for document in documents:
-                parse(document)
+                orjson.loads(document)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a piece of work took."""
+
+    wall_s: float
+    busy_s: float
+    peak_mb: float
+
+
+def busy_s():
+    """Processor seconds of this process and of those that it started and that have ended."""
+    return sum(
+        used.ru_utime + used.ru_stime
+        for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def family(process):
+    """The ids of a process and all that came of it."""
+    yield process
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from family(int(child))
+
+
+def memory_mb(process):
+    """What a process and all that came of it have in memory, shared pages in parts."""
+    whole = 0
+    with contextlib.suppress(OSError):
+        for member in family(process):
+            with contextlib.suppress(OSError):
+                lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+                whole += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return whole / 1024
 
 
 def measured(work, folder):
-    wall, busy = time.perf_counter(), time.process_time()
+    wall, busy = time.perf_counter(), busy_s()
     work(folder)
-    took = time.perf_counter() - wall, time.process_time() - busy
-    return (*took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return time.perf_counter() - wall, busy_s() - busy
 
 
 def apart(work, folder):
-    """Seconds, CPU seconds and peak megabytes of `work` in a process of its own."""
+    """What `work` takes in a process of its own."""
+    peak, over = 0.0, threading.Event()
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measured, work, folder).result()
+        process = pool.submit(os.getpid).result()
+
+        def watch():
+            nonlocal peak
+            while not over.wait(0.1):
+                peak = max(peak, memory_mb(process))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            wall, busy = pool.submit(measured, work, folder).result()
+        finally:
+            over.set()
+            watcher.join()
+    return Took(wall, busy, peak)
+
+
+def row(trials, base, concluding, verifying):
+    whole, busy = concluding.wall_s + verifying.wall_s, concluding.busy_s + verifying.busy_s
+    cells = [f"{took.wall_s:,.1f} ({took.busy_s:,.1f})" for took in (base, concluding, verifying)]
+    times = f"{whole / base.wall_s:,.1f} ({busy / base.busy_s:,.1f})"
+    return f"| {trials:,} | {' | '.join(cells)} | {times} | {max(concluding.peak_mb, verifying.peak_mb):,.0f} |"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", default="1000,4000", help="sizes of run (1000,4000)")
-    parser.add_argument("--folder", type=Path, help="where runs are made, and left; a temporary folder else")
+    parser.add_argument("--folder", type=Path, help="where runs are made, and removed again; a temporary folder else")
     arguments = parser.parse_args()
     missed, sizes = [], {}
-    print(f"Parsed with {'orjson' if ORJSON else 'json, for orjson is not installed'}. Seconds are CPU seconds.\n")
-    print("| trials | read, hash, parse | collect and summarize | verify | times the first | peak MB |")
+    print("| trials | read, hash, parse, s | collect and summarize, s | verify, s | times the first | peak MB |")
     print("|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
-        for wanted in map(int, arguments.trials.split(",")):
-            folder = Path(temporary) / f"run-{wanted}"
-            trials = generate(folder, wanted)
-            base = apart(work_parse, folder)[1]
-            concluding, verifying = apart(work_conclude, folder), apart(work_verify, folder)
-            whole, peak = concluding[1] + verifying[1], max(concluding[2], verifying[2])
-            sizes[trials] = whole
-            print(
-                f"| {trials:,} | {base:,.2f} | {concluding[1]:,.2f} | {verifying[1]:,.2f} | {whole / base:,.1f} | "
-                f"{peak:,.0f} |",
-                flush=True,
+    for wanted in map(int, arguments.trials.split(",")):
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
+            trials = generate(Path(temporary), wanted)
+            # The first reading finds the files where writing left them, as all later ones do.
+            base, concluding, verifying = (
+                apart(work, Path(temporary)) for work in (work_parse, work_conclude, work_verify)
             )
-            missed += [f"{trials:,} trials: {whole / base:.1f} times"] if whole > LIMIT_RATIO * base else []
-            missed += [f"{trials:,} trials: {peak:.0f} MB"] if peak > LIMIT_MB else []
+        whole, peak = concluding.wall_s + verifying.wall_s, max(concluding.peak_mb, verifying.peak_mb)
+        sizes[trials] = whole
+        print(row(trials, base, concluding, verifying), flush=True)
+        missed += [f"{trials:,} trials: {whole / base.wall_s:.1f} times"] if whole > LIMIT_RATIO * base.wall_s else []
+        missed += [f"{trials:,} trials: {peak:.0f} MB"] if peak > LIMIT_MB else []
     (small, first), (large, last) = min(sizes.items()), max(sizes.items())
     if last / first > LIMIT_GROWTH * large / small:
         missed.append(f"{large / small:.1f} times the trials take {last / first:.1f} times as long")

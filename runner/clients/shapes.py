@@ -32,7 +32,9 @@ def events_of(stdout: bytes, read: Callable[[Mapping[str, Json]], Iterable[Event
 
 def text_at(item: Mapping[str, Json], key: str) -> str:
     """The text at `key`; raises `ShapeError`."""
-    return as_text(item.get(key), key)
+    value = item.get(key)
+    # Nearly all texts that are asked for are short names.
+    return value if isinstance(value, str) and value.isascii() else as_text(value, key)
 
 
 def as_text(value: Json, key: str) -> str:

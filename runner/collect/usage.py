@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.report import counted, finding
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from runner.core.records import Finding
 
 UNKNOWN_MODEL = "(unknown)"
+_INPUTS: Final = frozenset(INPUT_CLASSES)
 # How providers say that nothing was out of the ordinary.
 _STANDARD: Final = frozenset({"", "standard", "default", "auto", "not_available", "global"})
 
@@ -32,12 +34,13 @@ def observed_usage(log: ExchangeLog | Unavailable, owner: str) -> tuple[ModelUsa
     """
     if isinstance(log, Unavailable):
         return (_nothing_known(0, log),) if owner == "client" else ()
-    alike: dict[tuple[str, tuple[str, ...], int, bool], list[Exchange]] = {}
+    alike: dict[tuple[str, tuple[str, ...], int, bool], list[_Counted]] = {}
     for exchange in log.exchanges:
         if exchange.owner == owner and exchange.reached_model():
-            band = sum(_prompt_tokens(exchange) > bound for bound in PROMPT_BANDS)
-            key = (_model_of(exchange), rate_of(exchange), band, not _is_whole(exchange.usage))
-            alike.setdefault(key, []).append(exchange)
+            counted_one = _counted(exchange)
+            band = sum(counted_one.prompt_tokens > bound for bound in PROMPT_BANDS)
+            key = (_model_of(exchange), rate_of(exchange), band, not counted_one.whole)
+            alike.setdefault(key, []).append(counted_one)
     found = [_folded(key[0], key[1], alike[key]) for key in sorted(alike)]
     lost = len(log.damage) + len(log.absent())
     if lost and owner == "client":
@@ -186,51 +189,61 @@ def _pairs(
     ]
 
 
-def _folded(model: str, rate: tuple[str, ...], exchanges: Sequence[Exchange]) -> ModelUsage:
-    def sum_of(name: str) -> Quantity:
-        return total([_tokens(exchange, name) for exchange in exchanges])
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """An exchange and its tokens."""
 
+    exchange: Exchange
+    tokens: tuple[Quantity, ...]
+    """By class, in the order of `TOKEN_CLASSES`."""
+    prompt: Quantity
+    """Of all input classes together."""
+    prompt_tokens: int
+    """The same, as far as it is known."""
+
+    @property
+    def whole(self) -> bool:
+        """Every class is known."""
+        return all(isinstance(tokens, Measured) for tokens in self.tokens)
+
+
+def _counted(exchange: Exchange) -> _Counted:
+    usage = exchange.usage
+    if isinstance(usage, NoUsage):
+        nothing = Unavailable(f"exchange {exchange.seq}: {usage.unavailable}")
+        return _Counted(exchange, (nothing,) * len(TOKEN_CLASSES), nothing, 0)
+    tokens: list[Quantity] = []
+    for name in TOKEN_CLASSES:
+        match usage.of(name):
+            case NoUsage() as nothing_said:
+                tokens.append(Unavailable(f"exchange {exchange.seq}: {nothing_said.unavailable}"))
+            case count:
+                tokens.append(Measured(count))
+    inputs = [quantity for name, quantity in zip(TOKEN_CLASSES, tokens, strict=True) if name in _INPUTS]
+    known_tokens = sum(quantity.value for quantity in inputs if isinstance(quantity, Measured))
+    return _Counted(exchange, tuple(tokens), total(inputs), known_tokens)
+
+
+def _folded(model: str, rate: tuple[str, ...], found: Sequence[_Counted]) -> ModelUsage:
+    sums = [total(list(column)) for column in zip(*(one.tokens for one in found), strict=True)]
+    exchanges = [one.exchange for one in found]
     return ModelUsage(
+        **dict(zip(TOKEN_CLASSES, sums, strict=True)),
         model=model,
         requests=len(exchanges),
-        input_tokens=sum_of("input_tokens"),
-        output_tokens=sum_of("output_tokens"),
-        cache_read_input_tokens=sum_of("cache_read_input_tokens"),
-        cache_write_5m_input_tokens=sum_of("cache_write_5m_input_tokens"),
-        cache_write_1h_input_tokens=sum_of("cache_write_1h_input_tokens"),
         rate=rate,
         server_tools=_server_tools(exchanges),
         thinking_tokens=_thinking(exchanges),
-        shortest_prompt_tokens=_of_prompts(exchanges, min),
-        longest_prompt_tokens=_of_prompts(exchanges, max),
+        shortest_prompt_tokens=_of_prompts(found, min),
+        longest_prompt_tokens=_of_prompts(found, max),
     )
 
 
-def _of_prompts(exchanges: Sequence[Exchange], chosen: Callable[[list[int]], int]) -> Quantity:
-    for exchange in exchanges:
-        whole = total([_tokens(exchange, name) for name in INPUT_CLASSES])
-        if isinstance(whole, Unavailable):
-            return whole
-    return Measured(chosen([_prompt_tokens(exchange) for exchange in exchanges]))
-
-
-def _prompt_tokens(exchange: Exchange) -> int:
-    """As far as they are known."""
-    if isinstance(exchange.usage, NoUsage):
-        return 0
-    counts = [exchange.usage.of(name) for name in INPUT_CLASSES]
-    return sum(count for count in counts if isinstance(count, int))
-
-
-def _tokens(exchange: Exchange, name: str) -> Quantity:
-    match exchange.usage:
-        case TokenCounts() as counts:
-            count = counts.of(name)
-            if isinstance(count, NoUsage):
-                return Unavailable(f"exchange {exchange.seq}: {count.unavailable}")
-            return Measured(count)
-        case other:
-            return Unavailable(f"exchange {exchange.seq}: {other.unavailable}")
+def _of_prompts(found: Sequence[_Counted], chosen: Callable[[list[int]], int]) -> Quantity:
+    for one in found:
+        if isinstance(one.prompt, Unavailable):
+            return one.prompt
+    return Measured(chosen([one.prompt_tokens for one in found]))
 
 
 def _nothing_known(requests: int, reason: Unavailable) -> ModelUsage:

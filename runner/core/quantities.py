@@ -57,9 +57,7 @@ def total(quantities: list[Quantity]) -> Quantity:
     """The sum, or the first reason why one of them is missing; the sum of nothing is 0."""
     result = 0
     for quantity in quantities:
-        match quantity:
-            case Measured(value):
-                result += value
-            case Unavailable():
-                return quantity
+        if isinstance(quantity, Unavailable):
+            return quantity
+        result += quantity.value
     return Measured(result)
