@@ -12,12 +12,12 @@ PYTEST ?=
 # Parts that `make faults` runs, as in: make faults FAULTS="clients killed"; all of them by default.
 FAULTS ?=
 # Studies that `make bench` runs, in this order.
-STUDIES ?= corpora/fixture/study.toml
+STUDIES ?= corpora/fixture/study.toml corpora/retrieval/study.toml
 
 help: ## this screen
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-bench: ## build the images, run the fixture study, verify it, write its report
+bench: ## build the images, run the fixture and retrieval studies, verify them, write their reports
 	@scripts/bench.sh $(STUDIES)
 
 test: ## every test, those with real containers too

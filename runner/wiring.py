@@ -18,6 +18,7 @@ from runner.adapters.git import GitRepositories
 from runner.adapters.harness import package_sources, this_code
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
+from runner.adapters.parquet import Parquet
 from runner.adapters.provider_key import provider_key
 from runner.adapters.signals import SignalInterrupts
 from runner.adapters.slots import HostSlots
@@ -28,12 +29,13 @@ from runner.images.inputs import Build, Tools, host_arch
 from runner.images.store import Store
 from runner.pipeline.world import Places, World
 
-__all__ = ["machine_facts", "make_files", "make_world", "runs_folder", "this_code"]
+__all__ = ["machine_facts", "make_files", "make_frames", "make_world", "runs_folder", "this_code"]
 
 if TYPE_CHECKING:
     from runner.core.doctor import HostFacts
     from runner.ports.engine import Engine
     from runner.ports.files import Files
+    from runner.ports.frames import Frames
     from runner.ports.progress import Progress
 
 
@@ -76,6 +78,11 @@ def make_world(progress: Progress) -> World:
 def make_files() -> Files:
     """The real file system."""
     return Disk()
+
+
+def make_frames() -> Frames:
+    """What writes tables for data frames; it needs the extra `parquet`."""
+    return Parquet()
 
 
 def runs_folder() -> Path:

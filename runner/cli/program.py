@@ -38,6 +38,7 @@ for command in (
     runs.verify,
     runs.summary,
     runs.report,
+    runs.export,
     machine.gc,
 ):
     program.add_command(command)

@@ -20,7 +20,7 @@ from runner.core.canonical import canonical_line
 from runner.core.errors import EvidenceError, ExitCode
 from runner.core.outcomes import Outcome
 from runner.core.visible import visible
-from runner.pipeline import concluding, executing, locking, resuming
+from runner.pipeline import concluding, executing, exporting, locking, resuming
 from runner.pipeline.folder import find_run
 from runner.pipeline.forecasting import forecast_of
 from runner.pipeline.status import RunStatus, run_status
@@ -195,6 +195,20 @@ def summary(run: str, *, as_json: bool) -> None:
 def report(run: str) -> None:
     """Write RUN's report, one self-contained HTML page, and print its path."""
     click.echo(concluding.write_report(wiring.make_files(), _folder(run)))
+
+
+@click.command()
+@_RUN
+@click.option(
+    "--parquet", "into", required=True, type=click.Path(path_type=Path), help="Folder that the tables are written to."
+)
+def export(run: str, into: Path) -> None:
+    """Write what a retrieval RUN found as tables for data frames: scores, rankings and latencies, as Parquet files.
+
+    Needs the extra `parquet`. The same as TREC runs and qrels lies in RUN's folder `retrieval` already.
+    """
+    for made in exporting.export_frames(wiring.make_files(), wiring.make_frames(), _folder(run), into):
+        click.echo(f"{made.path}: {made.rows} rows")
 
 
 def _folder(name: str) -> Path:
