@@ -67,6 +67,19 @@ def answer(method: str, segments: list[str], body: bytes, store: Store) -> Any:
     raise not_found("no such endpoint")
 
 
+def returned(segments: list[str], result: Any) -> list[int | str] | None:
+    """Return the ids of the points that a search found, best first; None for an answer to anything else."""
+    if len(segments) < 4 or segments[0] != "collections" or segments[2:4] != ["points", "query"]:
+        return None
+    match segments[4:]:
+        case []:
+            return [point["id"] for point in result["points"]]
+        case ["batch"]:
+            return [point["id"] for one in result for point in one["points"]]
+        case _:
+            return [point["id"] for group in result["groups"] for point in group["hits"]]
+
+
 def _unserved(segments: list[str]) -> str | None:
     head = segments[0] if segments else ""
     if head in _UNSERVED_ROOTS:

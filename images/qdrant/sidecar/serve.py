@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from sidecar import holes, index
+from sidecar import dumping, holes, index
 from sidecar.options import Option, read_options, whole
 from sidecar.refusal import FatalError
 from sidecar.routes import VERSION
@@ -23,6 +23,7 @@ OPTIONS = [
     Option("host", "address to listen on", "127.0.0.1"),
     Option("port", "port to listen on; 0 takes a free one", "6333"),
     Option("body-bytes", "largest request body", str(32 * 1024 * 1024)),
+    Option("dump", "log what searches return, and print points at the end, so many bytes at most; 0: neither", "0"),
 ]
 
 
@@ -41,14 +42,22 @@ def run(arguments: list[str]) -> int:
     options = read_options("serve", OPTIONS, arguments)
     port = whole("serve", "port", options["port"], 0, 65535)
     body_bytes = whole("serve", "body-bytes", options["body-bytes"], 1, 2**31)
+    dump_bytes = whole("serve", "dump", options["dump"], 0, 2**31)
     store = Store(options["storage"])
     ready = _open(store, options["storage"], options["index"])
-    server = _listen(store, options["host"], port, body_bytes)
+    server = _listen(store, options["host"], port, body_bytes, traces=dump_bytes > 0)
     server.start()
     say({"event": "ready", "engine": "qdrant-edge", "version": VERSION, "port": server.port, **ready})
     signal.sigwait(STOP_SIGNALS)
-    # The threads of connections are daemons: they end with the process, after their current call into the engine.
-    store.close()
+    try:
+        if dump_bytes:
+            # A request that writes ends at its next point, and none begins: what is printed is what the store ends with.
+            store.stop()
+            with store.writing:
+                dumping.dump(store, dump_bytes)
+    finally:
+        # The threads of connections are daemons: they end with the process, after their current call into the engine.
+        store.close()
     return 0
 
 
@@ -74,8 +83,8 @@ def _open(store: Store, storage: str, index_directory: str) -> dict[str, Json]:
     }
 
 
-def _listen(store: Store, host: str, port: int, body_bytes: int) -> Server:
+def _listen(store: Store, host: str, port: int, body_bytes: int, *, traces: bool) -> Server:
     try:
-        return Server(store, host, port, body_bytes)
+        return Server(store, host, port, body_bytes, traces=traces)
     except OSError as error:
         raise FatalError(f"{host}:{port}: can't listen: {error.strerror or error}") from error

@@ -26,18 +26,20 @@ CONNECTIONS_LIMIT = 128
 IDLE_LIMIT_S = 600.0
 REQUEST_LIMIT_S = 30.0
 _LOGGED_PATH_CHARACTERS = 512
+_LOGGED_POINTS = 1000
 
 
 class Answer:
     """A status, a type and the bytes of an answer."""
 
-    __slots__ = ("body", "content_type", "status")
+    __slots__ = ("body", "content_type", "returned", "status")
 
-    def __init__(self, status: int, content_type: str, body: bytes) -> None:
-        """Hold the parts."""
+    def __init__(self, status: int, content_type: str, body: bytes, returned: list[int | str] | None = None) -> None:
+        """Hold the parts; `returned` are the points that a search found, None of an answer to anything else."""
         self.status = status
         self.content_type = content_type
         self.body = body
+        self.returned = returned
 
 
 def _json(value: Any) -> bytes:
@@ -62,7 +64,8 @@ def respond(request: Request, store: Store) -> Answer:
         elapsed_s = time.perf_counter() - started
         if not segments:
             return Answer(200, "application/json", _json(result))
-        return Answer(200, "application/json", _json({"result": result, "status": "ok", "time": elapsed_s}))
+        body = _json({"result": result, "status": "ok", "time": elapsed_s})
+        return Answer(200, "application/json", body, routes.returned(segments, result))
     except Refused as refused:
         return error_answer(refused.status, refused.message, time.perf_counter() - started)
     except ValueError as error:
@@ -75,14 +78,15 @@ def respond(request: Request, store: Store) -> Answer:
 class Server:
     """A listening socket and the threads of its connections."""
 
-    def __init__(self, store: Store, host: str, port: int, body_bytes_limit: int) -> None:
-        """Listen on `host` and `port` (0 takes a free one).
+    def __init__(self, store: Store, host: str, port: int, body_bytes_limit: int, *, traces: bool = False) -> None:
+        """Listen on `host` and `port` (0 takes a free one); `traces` logs what each search returned.
 
         Raises:
             OSError: when that isn't possible.
         """
         self._store = store
         self._body_bytes_limit = body_bytes_limit
+        self._traces = traces
         self._listener = socket.create_server((host, port), backlog=64)
         self.port: int = self._listener.getsockname()[1]
         self._free = threading.Semaphore(CONNECTIONS_LIMIT)
@@ -138,7 +142,7 @@ class Server:
             connection.sendall(response(refusal.status, refusal.content_type, refusal.body, keep_alive=False))
             return False
         answer = respond(request, self._store)
-        self._log(request.method, request.path, answer.status, received_ns)
+        self._log(request.method, request.path, answer.status, received_ns, answer.returned)
         connection.sendall(
             response(
                 answer.status,
@@ -150,24 +154,36 @@ class Server:
         )
         return request.keep_alive
 
-    def _log(self, method: str, path: str, status: int, received_ns: int) -> None:
+    def _log(
+        self, method: str, path: str, status: int, received_ns: int, returned: list[int | str] | None = None
+    ) -> None:
         with self._logging:
             self._sequence += 1
-            say(
-                {
-                    "event": "request",
-                    "seq": self._sequence,
-                    "method": method,
-                    "path": path[:_LOGGED_PATH_CHARACTERS],
-                    "status": status,
-                    "received_ns": received_ns,
-                    "duration_us": (time.monotonic_ns() - received_ns) // 1000,
-                }
-            )
+            event: dict[str, Any] = {
+                "event": "request",
+                "seq": self._sequence,
+                "method": method,
+                "path": path[:_LOGGED_PATH_CHARACTERS],
+                "status": status,
+                "received_ns": received_ns,
+                "duration_us": (time.monotonic_ns() - received_ns) // 1000,
+            }
+            if self._traces and returned is not None:
+                event["returned"] = returned[:_LOGGED_POINTS]
+            say(event)
 
 
 def say(event: dict[str, Any]) -> None:
     """Write one JSON line to standard output, in one piece."""
-    line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+    write(line_of(event))
+
+
+def line_of(event: dict[str, Any]) -> bytes:
+    """Return an event as a line of JSON."""
+    return json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def write(line: bytes) -> None:
+    """Write a line to standard output."""
     while line:
         line = line[os.write(1, line) :]

@@ -128,10 +128,14 @@ class Store:
             remove_tree(collection.directory)
             return True
 
-    def close(self) -> None:
-        """Put every collection on disk and give its files back; a request that writes ends at its next point."""
+    def stop(self) -> None:
+        """Let a request that writes end at its next point, and refuse every later one."""
         for collection in self._open.values():
             collection.stopping = True
+
+    def close(self) -> None:
+        """Put every collection on disk and give its files back; a request that writes ends at its next point."""
+        self.stop()
         with self.writing:
             while self._open:
                 self._open.popitem()[1].close()
