@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
     signal.sigwait(STOP_SIGNALS)
     try:
         if dump_bytes:
-            # A request that writes ends at its next point, and none begins: what is printed is what the store ends with.
+            # A request that writes ends at its next point, and none begins: what is printed is what the store ends as.
             store.stop()
             with store.writing:
                 dumping.dump(store, dump_bytes)
