@@ -32,6 +32,8 @@ from gateway.gateway import Gateway, say
 from gateway.modes import Upstreams
 from gateway.server import Server, Signals
 
+# Of a few hundred bytes each, between two looks for cycles.
+GARBAGE_OBJECTS = 20_000
 USAGE = "usage: main.py CONFIG [--tcp HOST:PORT]"
 
 
@@ -79,8 +81,9 @@ async def serve(config: Config, upstreams: Upstreams, evidence: Evidence, tcp: t
     server = Server(gateway, WireLimits())
     signals = Signals(upstreams.take_key)
     address = await server.listen(config.socket, tcp)
-    # What start-up made lives as long as the process.
+    # What start-up made lives as long as the process, and what an exchange makes goes without help but for little.
     gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
     say("ready", mode=config.mode, socket=config.socket, tcp=address, **upstreams.facts())
     await signals.any()
     await server.close()
