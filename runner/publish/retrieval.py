@@ -102,7 +102,7 @@ class Retrieval:
     def __init__(self, summary: Summary, section: RetrievalSection) -> None:
         """Hold `summary` and its section."""
         self.section = section
-        self._arms = tuple(section.systems)
+        self._arms = tuple(item.arm for item in section.systems)
         self._control = summary.study.control
         self._level = formatting.level(summary.resampling.level_ppm)
         self._tasks = tuple(item.task for item in section.sets if item.block)
@@ -144,7 +144,7 @@ class Retrieval:
     def systems(self) -> tuple[Listing, ...]:
         """What each arm asks, and the query sets."""
         return (
-            *listing("Systems", words("Arm", "Asks"), list(self.section.systems.items())),
+            *listing("Systems", words("Arm", "Asks"), [(item.arm, item.asks) for item in self.section.systems]),
             *listing(
                 "Query sets",
                 (*words("Set", "Corpus"), *figures("Queries", "With an answer", "Labels"), *words("Counted block")),

@@ -1,6 +1,6 @@
 """A whole outside in memory: what `runner.pipeline` needs to plan, lock, run, resume and verify a small study.
 
-Only image building works on real folders, as it does in the program: `images` holds three tiny images that are built
+Only image building works on real folders, as it does in the program: `images` holds four tiny images that are built
 once and shared by all tests of a session.
 """
 
@@ -208,8 +208,8 @@ class Surroundings:
 
 
 def make_images(folder: Path) -> None:
-    """Three locked images stand in `folder`, with all that building them needs."""
-    for name in ("gateway", "qdrant", "trial"):
+    """Four locked images stand in `folder`, with all that building them needs."""
+    for name in ("gateway", "qdrant", "retrieval", "trial"):
         (folder / "images" / name / "program").mkdir(parents=True)
         (folder / "images" / name / "image.toml").write_text(IMAGE, "utf-8")
         (folder / "images" / name / "program" / "main.py").write_text(f"NAME = {name!r}\n", "utf-8")

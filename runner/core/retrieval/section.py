@@ -26,6 +26,14 @@ class Scope(Part):
     kind: str = ""
 
 
+class SystemIdentity(Part):
+    """One arm, and what it asks."""
+
+    arm: str
+    asks: str
+    """Its system in one line, with what isn't as by default."""
+
+
 class CountedSet(Part):
     """One query set, and whose rankings of it count."""
 
@@ -133,8 +141,8 @@ class RetrievalDocument(Part):
 class RetrievalSection(Part):
     """All that a summary says of retrieval."""
 
-    systems: dict[str, str]
-    """Arm -> what it asks, in one line."""
+    systems: tuple[SystemIdentity, ...]
+    """The control first."""
     sets: tuple[CountedSet, ...]
     headline: tuple[str, ...]
     """Measures that a reader sees first; their cut is the deepest that every set has, up to 10."""

@@ -21,6 +21,7 @@ from runner.core.retrieval.section import (
     RetrievalSection,
     Scope,
     SystemContrast,
+    SystemIdentity,
     SystemLatency,
     SystemTotals,
 )
@@ -82,7 +83,7 @@ def section_of(found: Found) -> RetrievalSection:
     scopes = list(_scopes(counted))
     rows = list(_rows(found, counted, headline[0]))
     return RetrievalSection(
-        systems=dict(found.systems),
+        systems=tuple(SystemIdentity(arm=arm, asks=asks) for arm, asks in found.systems.items()),
         sets=tuple(_counted(item) for item in found.sets),
         headline=headline,
         totals=tuple(_totals(found, counted, scopes, shared)),
