@@ -60,6 +60,8 @@ DETAILS = {
         ("other-model.r1.off", "model_substituted", r"claude-sonnet-4-5 -> another-policy \(fixture\): exchange 1"),
     ],
 }
+# Of these some trials end as provider_error, for their answers are cut, or say too little.
+ENDS_BADLY = {"codex", "messages"}
 NEEDED = {"claude": "TRIAL", "codex": "CODEX", "messages": "MESSAGES"}
 
 
@@ -92,7 +94,8 @@ class Ran:
 def ran(request: pytest.FixtureRequest, pairbench: Program) -> Ran:
     """The study of one client, run by the program."""
     done = pairbench("run", FOLDER / f"{request.param}.toml", "--json")
-    assert done.returncode in {0, 1}, done.stderr
+    assert done.returncode == (1 if request.param in ENDS_BADLY else 0), done.stderr
+    assert pairbench.run.name.startswith(f"reconcile-{request.param}-"), done.stderr
     lines = (pairbench.run / "records.jsonl").read_bytes().splitlines()
     records = [Record.from_bytes(line, "records.jsonl") for line in lines]
     return Ran(request.param, pairbench, pairbench.run, {record.trial: record for record in records})
