@@ -17,7 +17,7 @@ STUDIES ?= corpora/fixture/study.toml corpora/retrieval/study.toml
 help: ## this screen
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-bench: ## build the images, run the fixture and retrieval studies, verify them, write their reports
+bench: ## build the images, run each study of ours, verify it, write its report
 	@scripts/bench.sh $(STUDIES)
 
 test: ## every test, those with real containers too

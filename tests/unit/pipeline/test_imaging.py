@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def test_what_is_missing_is_loaded_once(outside: Surroundings) -> None:
     """The second time the engine is only asked."""
     built = imaging.build(outside.world)
-    assert [image.name for image in built] == ["gateway", "qdrant", "trial"]
+    assert [image.name for image in built] == ["gateway", "qdrant", "retrieval", "trial"]
     imaging.load(outside.world, outside.engine, built)
     imaging.load(outside.world, outside.engine, built)
     assert [call for call, _ in outside.engine.calls].count("load_images") == 1
-    assert outside.watcher.steps == ["loading gateway, qdrant, trial into the engine"]
+    assert outside.watcher.steps == ["loading gateway, qdrant, retrieval, trial into the engine"]
     facts = outside.engine.image(built[0].tag)
     assert facts is not None
     assert (facts.identity, facts.diff_ids) == (built[0].config_digest, built[0].diff_ids)

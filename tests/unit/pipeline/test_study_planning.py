@@ -70,7 +70,7 @@ def test_an_arm_of_an_unknown_image(outside: Surroundings) -> None:
     assert refused(outside) == [
         (
             f"2: {STUDY}: arms.joined.image: there is no image 'trail' "
-            "(ours are gateway, qdrant, trial; others are named <repository>@sha256:<digest>)"
+            "(ours are gateway, qdrant, retrieval, trial; others are named <repository>@sha256:<digest>)"
         )
     ]
 
