@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.registry import client_of
+from runner.core.canonical import digest_of
 from runner.core.errors import Problem, StudyError
 from runner.core.evidence import Expectation
-from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, RetrievalAsk, session_id_of
+from runner.core.launch import LaunchLimits, LaunchRequest, McpServer, ReconsolidationAsk, RetrievalAsk, session_id_of
 from runner.core.launch_difference import launch_difference
-from runner.core.systems import Bm25System
+from runner.core.systems import Bm25System, ReconsolidationProgram, Reconsolidator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.core.launch import PodLaunch
-    from runner.core.resolved import ResolvedArm, ResolvedQuery, ResolvedStudy
+    from runner.core.model_script import ModelScript
+    from runner.core.resolved import ResolvedArm, ResolvedCases, ResolvedQuery, ResolvedStudy
+    from runner.core.systems import System
 
 SIDECAR_READY_URL: Final = "http://127.0.0.1:6333/readyz"
 _PLACEHOLDER: Final = "placeholder"
@@ -27,6 +30,7 @@ _VERSION_COMMANDS: Final = {
     "claude-code": ("/opt/claude/claude", "--version"),
     "codex": ("/opt/codex/bin/codex", "--version"),
     "messages": ("python3", "/opt/pairbench/messages/main.py", "--version"),
+    "reconsolidation": ("python3", "/opt/pairbench/reconsolidator/main.py", "--version"),
     "retrieval": ("python3", "/opt/pairbench/retrieval/main.py", "--version"),
 }
 
@@ -40,6 +44,7 @@ class Occasion:
     client_token: str
     memory_token: str
     queries: tuple[ResolvedQuery, ...] = ()
+    cases: ResolvedCases | None = None
 
 
 ANY_OCCASION: Final = Occasion(_PLACEHOLDER, _PLACEHOLDER, "<client token>", "<memory token>")
@@ -72,6 +77,7 @@ def launch_of(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> Pod
         command=client.command,
         effort=client.effort,
         retrieval=_retrieval(study, arm, occasion),
+        reconsolidation=_reconsolidation(study, arm, occasion),
     )
     return client_of(client.kind).launch(request)
 
@@ -95,6 +101,10 @@ def arm_difference(study: ResolvedStudy, arm: ResolvedArm) -> tuple[str, ...]:
     lines = list(launch_difference(launch_of(study, control, ANY_OCCASION), launch_of(study, arm, ANY_OCCASION)))
     if control.sidecar != arm.sidecar:
         lines.append("+ pod: within reach of the sidecar" if arm.sidecar else "- pod: within reach of the sidecar")
+    if control.script != arm.script:
+        # A fixture's arm is who answers it, too: without this line two of them would seem to be one.
+        played = [_digest(one.script) for one in (control, arm)]
+        lines += [f"{sign} model: script {digest}" for sign, digest in zip("-+", played, strict=True) if digest]
     if control.image != arm.image:
         lines += [f"- pod: image {control.image}", f"+ pod: image {arm.image}"]
     return tuple(lines)
@@ -122,15 +132,35 @@ def version_command(kind: str) -> tuple[str, ...]:
 
 def _plain(arm: ResolvedArm) -> ResolvedArm:
     plain = {"instructions": "", "env": {}, "sidecar": False, "mcp_servers": ()}
-    # What a retrieval study compares is declared too; without one its client can't be launched.
-    return arm.model_copy(update=plain if arm.system is None else {**plain, "system": Bm25System(kind="bm25")})
+    if arm.system is None:
+        return arm.model_copy(update=plain)
+    # What such a study compares is declared too; without one its client can't be launched.
+    same: System = (
+        Bm25System(kind="bm25")
+        if arm.system.is_retrieval
+        else Reconsolidator(kind="reconsolidator", mode="original_only")
+    )
+    return arm.model_copy(update={**plain, "system": same})
 
 
 def _retrieval(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> RetrievalAsk | None:
     client = study.client
-    if client.kind != "retrieval" or arm.system is None:
+    if client.kind != "retrieval" or arm.system is None or not arm.system.is_retrieval:
         return None
     return RetrievalAsk(arm.system, client.depth, client.threads, client.warmup, occasion.queries)
+
+
+def _reconsolidation(study: ResolvedStudy, arm: ResolvedArm, occasion: Occasion) -> ReconsolidationAsk | None:
+    client, system, given = study.client, arm.system, occasion.cases
+    if client.kind != "reconsolidation" or not isinstance(system, Reconsolidator | ReconsolidationProgram):
+        return None
+    if given is None:
+        return ReconsolidationAsk(system, "", 1, client.threads, ())
+    return ReconsolidationAsk(system, given.clock, given.recall_budget.facts, client.threads, given.cases)
+
+
+def _digest(script: ModelScript | None) -> str:
+    return "" if script is None else digest_of(script.json_value())
 
 
 def _servers(arm: ResolvedArm) -> tuple[McpServer, ...]:

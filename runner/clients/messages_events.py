@@ -123,12 +123,12 @@ def _result(item: Mapping[str, Json]) -> Result:
         api_error_status=status,
         turns=count(item.get("turns"), "turns"),
         cost_microusd=_NO_COST,
-        models=tuple(_reported(usage) for usage in objects_at(item, "usage")),
+        models=tuple(reported_usage(usage) for usage in objects_at(item, "usage")),
         denied=(),
     )
 
 
-def _reported(usage: Mapping[str, Json]) -> ModelReport:
+def reported_usage(usage: Mapping[str, Json]) -> ModelReport:
     """What one model used; a class that an answer didn't tell is null."""
     requests = count(usage.get("requests"), "requests")
     if not isinstance(requests, Measured):

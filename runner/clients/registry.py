@@ -8,6 +8,7 @@ from runner.clients.claude_code import ClaudeCode
 from runner.clients.codex import Codex
 from runner.clients.command import Command
 from runner.clients.messages import Messages
+from runner.clients.reconsolidation import Reconsolidation
 from runner.clients.retrieval import Retrieval
 from runner.core.errors import StudyError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from runner.clients.client import Client
 
 _CLIENTS: Final[dict[str, Client]] = {
-    client.kind: client for client in (ClaudeCode(), Codex(), Command(), Messages(), Retrieval())
+    client.kind: client for client in (ClaudeCode(), Codex(), Command(), Messages(), Reconsolidation(), Retrieval())
 }
 
 CLIENT_KINDS: Final = tuple(sorted(_CLIENTS))

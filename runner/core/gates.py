@@ -58,6 +58,7 @@ AMOUNT_SCALE: Final = 1_000
 """Means and differences of amounts are in thousandths of their unit; shares in parts per million."""
 
 GateName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 BoundText = Annotated[str, StringConstraints(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")]
 """A decimal number as text: TOML's own would be a float."""
 
@@ -76,7 +77,7 @@ class Gate(Part):
 
     name: GateName
     measure: str
-    arm: GateName
+    arm: ArmName
     figure: Literal["ratio", "mean_difference", "median_difference", "value"] = "ratio"
     """`value`: the arm's own figure, of rankings only; it has no interval."""
     end: Literal["low", "estimate", "high"]

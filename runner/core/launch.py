@@ -16,8 +16,8 @@ from runner.core.errors import StudyError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runner.core.resolved import ResolvedQuery
-    from runner.core.systems import System
+    from runner.core.resolved import ResolvedCase, ResolvedQuery
+    from runner.core.systems import ReconsolidationProgram, Reconsolidator, System
 
 HOME: Final = "/home/agent"
 WORKSPACE: Final = "/workspace"
@@ -161,6 +161,18 @@ class RetrievalAsk:
 
 
 @dataclass(frozen=True)
+class ReconsolidationAsk:
+    """What a memory is given, and is asked afterwards."""
+
+    system: Reconsolidator | ReconsolidationProgram
+    clock: str
+    most_recalled: int
+    """Facts that one answer may rest on."""
+    threads: int
+    cases: tuple[ResolvedCase, ...]
+
+
+@dataclass(frozen=True)
 class LaunchRequest:
     """All that a client needs to know to be launched for one attempt."""
 
@@ -190,6 +202,8 @@ class LaunchRequest:
     """How much the model is to reason; "": the client's own default for the model."""
     retrieval: RetrievalAsk | None = None
     """Only for a client of kind `retrieval`, which needs it."""
+    reconsolidation: ReconsolidationAsk | None = None
+    """Only for a client of kind `reconsolidation`, which needs it."""
 
     def gateway_url(self) -> str:
         """Where the client reaches the gateway."""

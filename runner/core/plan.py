@@ -54,6 +54,12 @@ class Plan(Document):
                 object.__setattr__(trial, name, same.setdefault(text, text))
 
 
+def phases_of(trials: Sequence[PlannedTrial], control: str) -> tuple[tuple[PlannedTrial, ...], ...]:
+    """`trials` of a plan whose control goes first: its trials, then the others; what there is none of is left out."""
+    first = tuple(planned for planned in trials if planned.arm == control)
+    return tuple(part for part in (first, tuple(planned for planned in trials if planned.arm != control)) if part)
+
+
 def balanced_orders(count: int) -> tuple[tuple[int, ...], ...]:
     """Orders of `count` treatments in which each stands in each place, and follows each other one, equally often.
 
@@ -78,36 +84,41 @@ def by_digest(seed: str, scope: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=key))
 
 
-def make_plan(
-    *, study: str, seed: str, control: str, arms: Sequence[str], tasks: Sequence[str], repetitions: int
+def make_plan(  # noqa: PLR0913 - what a study says of its order
+    *,
+    study: str,
+    seed: str,
+    control: str,
+    arms: Sequence[str],
+    tasks: Sequence[str],
+    repetitions: int,
+    control_first: bool = False,
 ) -> Plan:
     """The plan of a study.
 
     Repetitions are the outer loop, so that a run that stops early leaves tasks and arms balanced. Within a task the
     order of the arms walks through the balanced orders from one repetition to the next (AB, BA for two arms: ABBA),
     and the tasks start at different rows, so that every repetition is balanced over tasks too.
+
+    With `control_first` every trial of the control comes before any other, in the same order of tasks and repetitions,
+    and the orders of the other arms are balanced among themselves: no block is back to back then.
     """
-    orders = balanced_orders(len(arms))
+    ordered = [arm for arm in arms if not (control_first and arm == control)]
+    orders = balanced_orders(len(ordered))
     # Which arm is row 0 depends on the seed as well: no arm is favoured when there are few tasks.
-    lettered = by_digest(seed, "arms", arms)
+    lettered = by_digest(seed, "arms", ordered)
     ranks = {task: rank for rank, task in enumerate(by_digest(seed, "tasks", tasks))}
-    trials: list[PlannedTrial] = []
+    controls: list[tuple[int, str, int, str]] = []
+    others: list[tuple[int, str, int, str]] = []
     for repetition in range(1, repetitions + 1):
         for task in by_digest(seed, f"repetition {repetition}", tasks):
             order = orders[(ranks[task] + repetition - 1) % len(orders)]
-            for position, letter in enumerate(order):
-                arm = lettered[letter]
-                trials.append(
-                    PlannedTrial(
-                        trial=f"{task}.r{repetition}.{arm}",
-                        block=f"{task}.r{repetition}",
-                        task=task,
-                        arm=arm,
-                        repetition=repetition,
-                        position=position,
-                        sequence=len(trials),
-                    )
-                )
+            if control_first:
+                controls.append((repetition, task, 0, control))
+            others += [
+                (repetition, task, position, lettered[letter])
+                for position, letter in enumerate(order, int(control_first))
+            ]
     return Plan(
         study=study,
         seed=seed,
@@ -115,5 +126,16 @@ def make_plan(
         arms=tuple(arms),
         tasks=tuple(tasks),
         repetitions=repetitions,
-        trials=tuple(trials),
+        trials=tuple(
+            PlannedTrial(
+                trial=f"{task}.r{repetition}.{arm}",
+                block=f"{task}.r{repetition}",
+                task=task,
+                arm=arm,
+                repetition=repetition,
+                position=position,
+                sequence=sequence,
+            )
+            for sequence, (repetition, task, position, arm) in enumerate((*controls, *others))
+        ),
     )

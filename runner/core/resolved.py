@@ -8,6 +8,7 @@ from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.documents import Document, Part
 from runner.core.gates import Gate
 from runner.core.model_script import ModelScript
+from runner.core.reconsolidation.corpus import RecallBudget, Seed, Split
 from runner.core.study import (
     Caps,
     Client,
@@ -29,18 +30,45 @@ class ResolvedQuery(Part):
     at_s: int | None
 
 
+class ResolvedProbe(Part):
+    """One question, without the answers that count."""
+
+    id: str
+    question: str
+
+
+class ResolvedCase(Part):
+    """One case, as a trial may know it: under an opaque name, without labels and category."""
+
+    case: str
+    seeds: tuple[Seed, ...]
+    probes: tuple[ResolvedProbe, ...]
+
+
+class ResolvedCases(Part):
+    """What a reconsolidation trial is given."""
+
+    split: Split
+    clock: str
+    recall_budget: RecallBudget
+    cases: tuple[ResolvedCase, ...]
+
+
 class ResolvedTask(Part):
-    """One task with its prompt or its queries; it holds no label."""
+    """One task with its prompt, its queries or its cases; it holds no label."""
 
     id: str
     corpus: str
+    """"" for a task of cases."""
     prompt: str
-    """"" for a task of queries."""
+    """"" for a task of queries or cases."""
     tags: tuple[str, ...]
     script: ModelScript | None = None
     """What the scripted model plays in this task; None where a policy of the gateway's own plays."""
     queries: tuple[ResolvedQuery, ...] = ()
     """What a retrieval study asks, in this order."""
+    cases: ResolvedCases | None = None
+    """What a reconsolidation study gives a memory."""
 
 
 class ResolvedArm(Part):
@@ -56,7 +84,9 @@ class ResolvedArm(Part):
     sidecar: bool
     mcp_servers: tuple[McpServer, ...]
     system: System | None = None
-    """What is asked in a retrieval study."""
+    """What is asked in a retrieval study, or reconsolidates in a study of that."""
+    script: ModelScript | None = None
+    """What the scripted model plays in this arm; None where it plays what the task says."""
 
     @property
     def memory_tools(self) -> tuple[str, ...]:

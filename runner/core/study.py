@@ -15,6 +15,7 @@ from runner.core.systems import MOST_RESULTS, System
 
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
+ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -143,8 +144,31 @@ class RetrievalClient(Part):
     output_limit: ClassVar[str] = ""
 
 
+class ReconsolidationClient(Part):
+    """A memory that is given the seeds of cases, and asked their probes; what it keeps is what is observed."""
+
+    kind: Literal["reconsolidation"]
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    model: str = ""
+    max_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 2048
+    threads: Annotated[int, Field(ge=1, le=64)] = 1
+
+    tools: ClassVar[tuple[str, ...]] = ()
+    max_turns: ClassVar[int | None] = None
+    instructions: ClassVar[str | None] = None
+    effort: ClassVar[str] = ""
+    command: ClassVar[tuple[str, ...]] = ()
+    takes_servers: ClassVar[bool] = False
+    default_image: ClassVar[str] = "reconsolidator"
+    # What our program's requests say besides the seeds: less than any other program's has to be counted on.
+    envelope_bytes: ClassVar[int] = 700
+    caches_prompts: ClassVar[bool] = False
+    output_limit: ClassVar[str] = "its configuration"
+
+
 Client: TypeAlias = Annotated[
-    ClaudeCodeClient | CodexClient | MessagesClient | CommandClient | RetrievalClient, Field(discriminator="kind")
+    ClaudeCodeClient | CodexClient | MessagesClient | CommandClient | RetrievalClient | ReconsolidationClient,
+    Field(discriminator="kind"),
 ]
 
 
@@ -349,6 +373,8 @@ class Schedule(Part):
     preparation: Literal["overlap", "exclusive"] = "overlap"
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
     interrupt: Literal["finish", "cancel"] = "finish"
+    control_first: bool = False
+    """Every trial of the control ends, and what it answered is frozen, before any other arm starts."""
 
 
 class McpServer(Part):
@@ -363,7 +389,7 @@ class McpServer(Part):
 class Arm(Part):
     """One treatment; without any key but its name it is the plain client."""
 
-    name: Name
+    name: ArmName
     description: str = ""
     image: Text | None = None
     instructions: PathText | None = None
@@ -371,25 +397,32 @@ class Arm(Part):
     sidecar: bool = False
     mcp_servers: tuple[McpServer, ...] = ()
     system: System | None = None
-    """What a retrieval study compares; no other study's arms have one."""
+    """What a retrieval or reconsolidation study compares; no other study's arms have one."""
+    script: PathText | None = None
+    """What the scripted model plays in this arm, whatever it plays in others."""
 
 
 class Task(Part):
     """One thing that the client is asked, in one corpus."""
 
     id: Name
-    corpus: Name
+    corpus: Name | None = None
+    """Absent only in a task of cases, whose trials have no workspace."""
     prompt: str | None = None
     prompt_file: PathText | None = None
     queries: PathText | None = None
     """The query set that a retrieval study asks."""
+    cases: PathText | None = None
+    """The split of a reconsolidation corpus."""
     script: PathText | None = None
     tags: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
-        if [self.prompt, self.prompt_file, self.queries].count(None) != 2:
-            raise ValueError("exactly one of prompt, prompt_file and queries is needed")
+        if [self.prompt, self.prompt_file, self.queries, self.cases].count(None) != 3:
+            raise ValueError("exactly one of prompt, prompt_file, queries, cases is needed")
+        if (self.corpus is None) != (self.cases is not None):
+            raise ValueError("corpus is needed" if self.corpus is None else "a task of cases has no corpus")
         return self
 
 
@@ -410,10 +443,11 @@ class StudyFile(Part):
     description: str = ""
     seed: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     repetitions: Annotated[int, Field(ge=1, le=1000)]
-    control: Name
+    control: ArmName
     labels: PathText | None = None
     task_files: tuple[PathText, ...] = ()
-    corpora: Annotated[dict[Name, PathText], Field(min_length=1)]
+    corpora: dict[Name, PathText] = Field(default_factory=dict)
+    """Empty in a reconsolidation study only."""
     client: Client
     model: ModelChoice = NoModel()
     """Only a retrieval study has nobody who plays it."""

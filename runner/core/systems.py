@@ -1,4 +1,4 @@
-"""Which retrieval systems can a study compare? Our own, and any MCP server with a search tool."""
+"""Which systems can a study compare? Ways to search, ours or any MCP server's, and memories that reconsolidate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ RESULT_GROUPS: Final = ("id", "source", "start", "end", "score")
 Argument = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 Boundary: TypeAlias = Literal["workspace", "status", "time"]
+ReconsolidationMode: TypeAlias = Literal["original_only", "merge_only", "connections"]
 ScoreE6 = Annotated[int, Field(ge=-(10**12), le=10**12)]
 
 
@@ -28,6 +29,7 @@ class _Own(Part):
     """Boundaries that it leaves out on purpose."""
 
     is_own: ClassVar[bool] = True
+    is_retrieval: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -77,6 +79,7 @@ class McpSystem(Part):
     """A regular expression that an answer without results matches; one that doesn't is a failed query."""
 
     is_own: ClassVar[bool] = False
+    is_retrieval: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -91,8 +94,30 @@ class McpSystem(Part):
         return self
 
 
+class Reconsolidator(Part):
+    """The memory of ours that merges, connects and recalls."""
+
+    kind: Literal["reconsolidator"]
+    mode: ReconsolidationMode
+
+    is_own: ClassVar[bool] = True
+    is_retrieval: ClassVar[bool] = False
+
+
+class ReconsolidationProgram(Part):
+    """Any program that reads the seeds of cases, and leaves its memory in the sidecar."""
+
+    kind: Literal["program"]
+    command: Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(min_length=1)]
+    mode: ReconsolidationMode
+    """What it is told to do; how it does that is its own business."""
+
+    is_own: ClassVar[bool] = True
+    is_retrieval: ClassVar[bool] = False
+
+
 System: TypeAlias = Annotated[
-    DenseSystem | Bm25System | HybridSystem | McpSystem,
+    DenseSystem | Bm25System | HybridSystem | McpSystem | Reconsolidator | ReconsolidationProgram,
     Field(discriminator="kind"),
 ]
 

@@ -22,12 +22,18 @@ from runner.core.prices import LIST_PRICES, PriceFile, PriceTable
 from runner.core.resolved import (
     CorpusSource,
     ResolvedArm,
+    ResolvedCases,
     ResolvedLabels,
     ResolvedQuery,
     ResolvedStudy,
     ResolvedTask,
 )
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
+from runner.plan.reconsolidation_studies import (
+    needs_no_model,
+    read_split,
+    reconsolidation_problems,
+)
 from runner.plan.retrieval import (
     asked_of,
     needs_model,
@@ -182,9 +188,14 @@ def _loaded(
     _check_names(reading, declared, document)
     _check_references(reading, declared, tasks, document)
     _check_labels(reading, tasks, labels, labels_document)
-    if needs_model(declared) and not any(problem.key.partition(".")[0] == "model" for problem in reading.problems):
+    if (
+        needs_model(declared)
+        and not needs_no_model(declared)
+        and not any(problem.key.partition(".")[0] == "model" for problem in reading.problems)
+    ):
         reading.complain("missing", document, "model")
     reading.problems += [*study_problems(declared, document), *output_problems(declared, tasks, document)]
+    reading.problems += reconsolidation_problems(declared, document)
     arms = _arms(reading, declared, document)
     instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
     study = ResolvedStudy(
@@ -263,21 +274,23 @@ def _tasks(
                 reading.complain(f"the id {task.id!r} is taken", place, f"{key}.id")
             reading.places[task.id] = (place, f"{key}.{'prompt' if task.prompt is not None else 'prompt_file'}")
             if fault := task_fault(declared, task):
-                reading.complain(fault, place, f"{key}.{'prompt' if task.queries is None else 'queries'}")
-            corpus = corpora.get(task.corpus)
+                reading.complain(fault, place, f"{key}.{_asked_key(task)}")
+            corpus = corpora.get(task.corpus or "")
             found[task.id] = ResolvedTask(
                 id=task.id,
-                corpus=task.corpus,
-                prompt=_prompt(reading, task, folder, place, key) if task.queries is None else "",
+                corpus=task.corpus or "",
+                prompt=_prompt(reading, task, folder, place, key) if task.queries is task.cases is None else "",
                 tags=task.tags,
                 script=_script(reading, declared, task.script, folder, (place, f"{key}.script")) or common,
                 queries=_queries(reading, task, folder, corpus),
+                cases=_cases(reading, declared, task, folder),
             )
-            if task.corpus not in declared.corpora:
+            if task.corpus is not None and task.corpus not in declared.corpora:
                 reading.complain(f"{task.corpus!r} is not a key of [corpora]", place, f"{key}.corpus")
     if not found:
         reading.complain("a study needs at least one task", document, "tasks")
     named = [declared.model.script, *(task.script for *_, tasks in lists for task in tasks)]
+    named += [arm.script for arm in declared.arms]
     if declared.model.policy == "script" and not any(named):
         reading.complain("neither the study nor a task names a script", document, "model.script")
     return found
@@ -312,6 +325,20 @@ def _queries(reading: _Reading, task: Task, folder: Path, corpus: CorpusSource |
         return ()
     reading.query_sets[task.id] = queries
     return asked_of(queries)
+
+
+def _cases(reading: _Reading, declared: StudyFile, task: Task, folder: Path) -> ResolvedCases | None:
+    if task.cases is None:
+        return None
+    cases, kept, problems = read_split(folder / task.cases, reading.files, declared.seed, task.id)
+    for path, data in kept.items():
+        reading.keep(path, data)
+    reading.problems += problems
+    return cases
+
+
+def _asked_key(task: Task) -> str:
+    return "queries" if task.queries is not None else "cases" if task.cases is not None else "prompt"
 
 
 def _prompt(reading: _Reading, task: Task, folder: Path, place: str, key: str) -> str:
@@ -424,11 +451,12 @@ def _check_references(reading: _Reading, declared: StudyFile, tasks: Mapping[str
             reading.complain("no task uses this corpus", document, f"corpora.{name}", "leave it out")
     if declared.client.takes_servers:
         return
+    kind = declared.client.kind
     for arm in declared.arms:
         for key, given in (("mcp_servers", bool(arm.mcp_servers)), ("instructions", arm.instructions is not None)):
             if given:
                 reading.complain(
-                    "a client of kind command takes none", document, f"arms.{arm.name}.{key}", "use env or image"
+                    f"a client of kind {kind} takes none", document, f"arms.{arm.name}.{key}", "use env or image"
                 )
 
 
@@ -468,17 +496,18 @@ def _label_faults(label: Label, taken: Collection[str]) -> Iterator[tuple[str, s
 
 
 def _arms(reading: _Reading, declared: StudyFile, document: str) -> tuple[ResolvedArm, ...]:
-    return tuple(_arm(reading, arm, declared.client.default_image, document) for arm in declared.arms)
+    return tuple(_arm(reading, declared, arm, document) for arm in declared.arms)
 
 
-def _arm(reading: _Reading, arm: Arm, default_image: str, document: str) -> ResolvedArm:
+def _arm(reading: _Reading, declared: StudyFile, arm: Arm, document: str) -> ResolvedArm:
     return ResolvedArm(
         name=arm.name,
         description=arm.description,
-        image=arm.image or default_image,
+        image=arm.image or declared.client.default_image,
         instructions=reading.text_of(arm.instructions, reading.root, document, f"arms.{arm.name}.instructions"),
         env=dict(arm.env),
         sidecar=needs_sidecar(arm),
         mcp_servers=arm.mcp_servers,
         system=arm.system,
+        script=_script(reading, declared, arm.script, reading.root, (document, f"arms.{arm.name}.script")),
     )

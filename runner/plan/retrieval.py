@@ -11,7 +11,7 @@ from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.resolved import ResolvedQuery
 from runner.core.retrieval.queries import BeirFolder, JsonlQueries, TrecQrels, TrecTopics
 from runner.core.retrieval.queryset import lock_of, lock_problems
-from runner.core.study import RetrievalClient
+from runner.core.study import ReconsolidationClient, RetrievalClient
 from runner.core.systems import McpSystem
 from runner.plan.queries import LOCK_NAME, read_query_set, read_query_set_lock
 
@@ -33,13 +33,7 @@ _RESULT_BYTES: Final = 48
 def study_problems(declared: StudyFile, document: str) -> Iterator[Problem]:
     """Everything in a study that only a retrieval study may have, or that one may not have."""
     if not isinstance(declared.client, RetrievalClient):
-        if declared.model.mode == "none" and "model" in declared.model_fields_set:
-            yield Problem("only a retrieval study has no model", document, "model.mode", "say who plays it")
-        for arm in declared.arms:
-            if arm.system is not None:
-                yield Problem(
-                    "only a client of kind retrieval asks a system", document, f"arms.{arm.name}.system", "leave it out"
-                )
+        yield from _foreign_problems(declared, document)
         return
     if "model" in declared.model_fields_set:
         yield Problem("a retrieval study has no model", document, "model", "leave the table out")
@@ -53,6 +47,16 @@ def study_problems(declared: StudyFile, document: str) -> Iterator[Problem]:
             yield Problem(message, document, f"arms.{arm.name}.{key}", hint)
 
 
+def _foreign_problems(declared: StudyFile, document: str) -> Iterator[Problem]:
+    is_reconsolidation = isinstance(declared.client, ReconsolidationClient)
+    if declared.model.mode == "none" and "model" in declared.model_fields_set and not is_reconsolidation:
+        yield Problem("only a retrieval study has no model", document, "model.mode", "say who plays it")
+    for arm in declared.arms:
+        if arm.system is not None and arm.system.is_retrieval:
+            message = "only a client of kind retrieval asks such a system"
+            yield Problem(message, document, f"arms.{arm.name}.system", "leave it out")
+
+
 def needs_model(declared: StudyFile) -> bool:
     """Whether the study lacks a model, and isn't one that has none."""
     return "model" not in declared.model_fields_set and not isinstance(declared.client, RetrievalClient)
@@ -60,6 +64,11 @@ def needs_model(declared: StudyFile) -> bool:
 
 def task_fault(declared: StudyFile, task: Task) -> str:
     """Why this task isn't one of this study's kind; "" when it is."""
+    is_reconsolidation = isinstance(declared.client, ReconsolidationClient)
+    if is_reconsolidation or task.cases is not None:
+        if is_reconsolidation == (task.cases is not None):
+            return ""
+        return "a reconsolidation study gives cases" if is_reconsolidation else "only a reconsolidation study has cases"
     is_retrieval = isinstance(declared.client, RetrievalClient)
     if is_retrieval == (task.queries is not None):
         return ""
@@ -127,7 +136,7 @@ def _arm_faults(arm: Arm) -> Iterator[tuple[str, str, str]]:
     if arm.instructions is not None:
         yield "a retrieval client takes none", "instructions", "leave it out"
     system = arm.system
-    if system is None:
+    if system is None or not system.is_retrieval:
         yield "an arm of a retrieval study needs its system", "system", 'as in system = { kind = "bm25" }'
         return
     if not isinstance(system, McpSystem):

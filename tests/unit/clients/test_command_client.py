@@ -75,7 +75,7 @@ def test_what_it_prints_is_the_answer() -> None:
 
 def test_clients_are_found_by_their_kind() -> None:
     """An unknown kind is told what there is."""
-    assert CLIENT_KINDS == ("claude-code", "codex", "command", "messages", "retrieval")
+    assert CLIENT_KINDS == ("claude-code", "codex", "command", "messages", "reconsolidation", "retrieval")
     assert [client_of(kind).kind for kind in CLIENT_KINDS] == list(CLIENT_KINDS)
-    with pytest.raises(StudyError, match="there are claude-code, codex, command, messages, retrieval"):
+    with pytest.raises(StudyError, match="there are claude-code, codex, command, messages, reconsolidation, retrieval"):
         client_of("codex-9")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from runner.core.plan import Plan, balanced_orders, by_digest, make_plan
+from runner.core.plan import Plan, balanced_orders, by_digest, make_plan, phases_of
 
 TASKS = ("alpha", "beta", "gamma")
 
@@ -100,3 +100,27 @@ def test_the_declared_order_of_arms_and_tasks_does_not_matter() -> None:
 def test_names_are_ordered_by_digest() -> None:
     """Literal: SHA-256 of the canonical JSON of seed, scope and name."""
     assert by_digest("s", "tasks", TASKS) == ("beta", "alpha", "gamma")
+
+
+def test_a_control_that_goes_first_is_done_before_any_other_arm() -> None:
+    """In the order of tasks and repetitions; the other arms stay balanced among themselves, block by block."""
+    found = make_plan(
+        study="s",
+        seed="x",
+        control="off",
+        arms=["off", "a", "b"],
+        tasks=["t", "u"],
+        repetitions=2,
+        control_first=True,
+    )
+    told = [(planned.trial, planned.position) for planned in found.trials]
+    assert sorted(told[:4]) == [("t.r1.off", 0), ("t.r2.off", 0), ("u.r1.off", 0), ("u.r2.off", 0)]
+    assert [planned.sequence for planned in found.trials] == list(range(12))
+    orders = {
+        planned.block: [other.arm for other in found.trials[4:] if other.block == planned.block]
+        for planned in found.trials
+    }
+    assert orders["t.r1"] == orders["u.r2"] == orders["t.r2"][::-1] == orders["u.r1"][::-1]
+    first, rest = phases_of(found.trials, "off")
+    assert (len(first), len(rest)) == (4, 8)
+    assert phases_of(rest, "off") == (rest,)

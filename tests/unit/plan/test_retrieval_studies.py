@@ -187,7 +187,7 @@ def test_arms_are_launched_with_their_systems(outside: Surroundings) -> None:
         # Tasks
         ('queries = "set/queryset.toml"', 'prompt = "Why?"', "tasks[0].prompt: a retrieval study asks queries"),
         ('queries = "set/queryset.toml"', 'queries = "set/queryset.toml"\nprompt = "Why?"', "tasks[0]: exactly one of"),
-        ('queries = "set/queryset.toml"', "", "tasks[0]: exactly one of prompt, prompt_file and queries"),
+        ('queries = "set/queryset.toml"', "", "tasks[0]: exactly one of prompt, prompt_file, queries, cases"),
     ],
 )
 def test_each_fault_is_told_with_its_place(outside: Surroundings, old: str, new: str, expected: str) -> None:
