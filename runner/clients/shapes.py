@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from runner.core.events import Corrupt, Event, json_objects, plain_text
+from runner.core.events import Corrupt, Event, json_lines, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ class ShapeError(Exception):
 
 def events_of(stdout: bytes, read: Callable[[Mapping[str, Json]], Iterable[Event]]) -> Iterator[Event]:
     """What `read` makes of every object of the stream, in its order; whatever can't be read is a `Corrupt`."""
-    for line, item in json_objects(stdout):
+    for line, _, item in json_lines(stdout):
         if isinstance(item, Corrupt):
             yield item
             continue

@@ -34,7 +34,7 @@ _BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4]")
 # orjson reads an integer beyond 64 bits as a double. Every digit is looked at as if it were 0.
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(128)) + b" " * 128
 _LONG_NUMBER: Final = b"0" * 19
-_BEFORE_NUMBERS: Final = b" \t\r\n:,[-"
+_BEFORE_NUMBERS: Final = b" \t\n\r:,[-"
 # A character of the ASCII digits' row, colon included, written as an escape.
 _ESCAPED_COLON: Final = b"\\u003"
 
@@ -118,6 +118,15 @@ def parse_json(data: bytes, document: str) -> Json:
         # The other reader knows more numbers, and says what is wrong.
         pass
     return _read_slowly(data, document)
+
+
+def read_exactly(lines: Sequence[bytes]) -> list[Json] | None:
+    """The values of `lines`, read at once; None where some line isn't JSON, or says more than its value holds."""
+    try:
+        values: list[Json] = list(map(orjson.loads, lines))
+        return values if _is_exact(b"\n".join(lines), values) else None
+    except (orjson.JSONDecodeError, TypeError):
+        return None
 
 
 def _is_exact(data: bytes, value: Json) -> bool:

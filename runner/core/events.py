@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from runner.core.canonical import parse_json
+from runner.core.canonical import parse_json, read_exactly
 from runner.core.errors import EvidenceError
 from runner.core.quantities import Measured, Quantity, Unavailable
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 # RFC 8785 section 3.2.2.3: what canonical JSON can hold without loss.
 _MAX_SAFE_INTEGER = 2**53 - 1
+# Lines that are read together: few enough to hold their values.
+_LINES_AT_ONCE: Final = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServerState:
     """An MCP server as the client sees it."""
 
@@ -32,7 +34,7 @@ class ServerState:
     status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ClientReady:
     """The client has started and says what it works with."""
 
@@ -42,7 +44,7 @@ class ClientReady:
     version: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AssistantText:
     """The model, or the client in the model's place, wrote a text."""
 
@@ -52,7 +54,7 @@ class AssistantText:
     """The client wrote it, to report an error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolUse:
     """The model called a tool."""
 
@@ -61,7 +63,7 @@ class ToolUse:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """A tool answered, or the client refused the call."""
 
@@ -69,7 +71,7 @@ class ToolResult:
     error: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ApiRetry:
     """The client tries a model request again."""
 
@@ -79,7 +81,7 @@ class ApiRetry:
     error: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PermissionDenied:
     """The client refused a tool call for lack of permission."""
 
@@ -87,7 +89,7 @@ class PermissionDenied:
     tool: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelFallback:
     """The client goes on with another model."""
 
@@ -98,7 +100,7 @@ class ModelFallback:
 _NO_GUESS: Final = Unavailable("the client guessed nothing")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelReport:
     """What the client says that one model used."""
 
@@ -110,7 +112,7 @@ class ModelReport:
     """What the client says all the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """The client's result; a stream can hold several, of which the last one's models and cost are cumulative."""
 
@@ -130,14 +132,14 @@ class Result:
     denied: tuple[PermissionDenied, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ignored:
     """An event of a kind that carries nothing of ours."""
 
     kind: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Corrupt:
     """A line that isn't an event, or an event whose shape isn't its kind's."""
 
@@ -172,21 +174,39 @@ def json_objects(stream: bytes) -> Iterator[tuple[int, Mapping[str, Json] | Corr
 def json_lines(stream: bytes) -> Iterator[tuple[int, bytes | None, Mapping[str, Json] | Corrupt]]:
     """As `json_objects`, and between number and object the line, where it holds that object and nothing else."""
     lines = stream.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line or line.isspace():
+    written = [(number, line) for number, line in enumerate(lines, 1) if line and not line.isspace()]
+    for start in range(0, len(written), _LINES_AT_ONCE):
+        part = written[start : start + _LINES_AT_ONCE]
+        values = read_exactly([line for _, line in part])
+        if values is None:
+            for number, line in part:
+                yield from _line_by_itself(number, line, torn=number == len(lines))
             continue
-        try:
-            value = parse_json(line, "line")
-        except EvidenceError as error:
-            torn = number == len(lines)
-            reason = "the stream ends within it" if torn else plain_text(error.problems[0].message)
-            yield number, None, Corrupt(number, reason)
-            continue
-        if isinstance(value, dict):
-            yield number, line, value
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            yield number, None, item if isinstance(item, dict) else Corrupt(number, "not a JSON object")
+        for (number, line), value in zip(part, values, strict=True):
+            if isinstance(value, dict):
+                yield number, line, value
+            else:
+                yield from _several(number, value)
+
+
+def _line_by_itself(
+    number: int, line: bytes, *, torn: bool
+) -> Iterator[tuple[int, bytes | None, Mapping[str, Json] | Corrupt]]:
+    try:
+        value = parse_json(line, "line")
+    except EvidenceError as error:
+        reason = "the stream ends within it" if torn else plain_text(error.problems[0].message)
+        yield number, None, Corrupt(number, reason)
+        return
+    if isinstance(value, dict):
+        yield number, line, value
+    else:
+        yield from _several(number, value)
+
+
+def _several(number: int, value: Json) -> Iterator[tuple[int, None, Mapping[str, Json] | Corrupt]]:
+    for item in value if isinstance(value, list) else [value]:
+        yield number, None, item if isinstance(item, dict) else Corrupt(number, "not a JSON object")
 
 
 def plain_text(text: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runner.core.usage import ModelUsage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One figure of one trial, out of how many: an amount is out of 1 (trial), a share out of its labelled total."""
 
@@ -27,7 +27,7 @@ class Reading:
     out_of: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Source:
     """What readings of one trial are taken from."""
 
@@ -39,9 +39,11 @@ class Source:
     memory_cost_microusd: Quantity
     unpriced: tuple[str, ...]
     """Models that the client used and the price table doesn't have."""
+    unobserved: Unavailable | None
+    """Why the record's empty usage isn't zero usage; None when it can be taken as it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One entry of the table."""
 
@@ -68,6 +70,7 @@ def source_of(record: Record, score: Score | Unavailable, prices: PriceTable, pr
         unknown or list_cost_microusd(record.observed, prices, price_model),
         unknown or list_cost_microusd(record.observed_memory, prices, price_model),
         unpriced_models(record.observed, prices, price_model),
+        unknown,
     )
 
 
@@ -89,7 +92,7 @@ def _amount(name: str, label: str, unit: str, group: str, read: Callable[[Source
 
 def _observed(read: Callable[[tuple[ModelUsage, ...]], Quantity]) -> Callable[[Source], Quantity]:
     def reading(source: Source) -> Quantity:
-        return unobserved(source.record) or read(source.record.observed)
+        return source.unobserved or read(source.record.observed)
 
     return reading
 
@@ -102,7 +105,7 @@ def _token_class(token_class: str, label: str) -> Measure:
 
 
 def _memory_tokens(source: Source) -> Quantity:
-    return unobserved(source.record) or all_tokens(source.record.observed_memory)
+    return source.unobserved or all_tokens(source.record.observed_memory)
 
 
 def _requests(usages: tuple[ModelUsage, ...]) -> Quantity:

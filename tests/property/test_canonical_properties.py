@@ -138,6 +138,8 @@ TOKENS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 @example('{"x":{"a":":"},"x":{"\\u003a":1}}')
 @example('{"\\u003a":1,"a":2,"a":3}')
 @example("[" * 260 + "]" * 260)
+@example("[\n18446744073709551616]")
+@example("[1,\t-9223372036854775809]")
 def test_what_is_no_json_is_refused_as_by_the_standard_library(text: str) -> None:
     """And a key that stands twice is, which others let pass."""
     assert by_us(text.encode()) == by_the_standard_library(text.encode())
