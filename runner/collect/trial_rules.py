@@ -8,8 +8,9 @@ from runner.clients.client import Ending
 from runner.clients.report import counted
 from runner.collect.answers import is_somebody_elses
 from runner.collect.isolation import isolation_breaches
+from runner.collect.observing import store_of
 from runner.collect.verdict import Verdict
-from runner.core.evidence import STDERR, STDOUT
+from runner.core.evidence import SIDECAR, STDERR, STDOUT
 from runner.core.launch import MCP_PREFIX
 from runner.core.outcomes import Outcome
 from runner.core.quantities import Unavailable
@@ -55,6 +56,8 @@ def _unless_evidence_is_whole(case: Case, report: ExitReport) -> Verdict | None:
         return _invalid(f"exchanges.jsonl is damaged in line {damage.line}: {damage.reason}")
     if case.engine.sidecar is not None and isinstance(documents.sidecar, Unavailable):
         return _invalid(documents.sidecar.reason)
+    if case.expectation.prints_store and isinstance(store := store_of(case.files.get(SIDECAR, b"")), Unavailable):
+        return _invalid(store.reason)
     breaches = isolation_breaches(
         case.engine, report, joins_sidecar=case.expectation.sidecar, goes_out=case.expectation.goes_out
     )

@@ -194,6 +194,8 @@ class SidecarRequest(Part):
     status: int
     received_ns: Nanoseconds
     duration_us: Count
+    returned: tuple[int | str, ...] = ()
+    """The points that a search found, where the sidecar was to say that."""
 
 
 class MountFacts(Part):
@@ -290,6 +292,8 @@ class Expectation:
     """Whether the arm reaches the sidecar."""
     goes_out: bool = False
     """Whether the gateway's requests leave for a provider."""
+    prints_store: bool = False
+    """Whether the sidecar was to print what its store holds."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ _SEAL_MS: Final = 10_000
 _HOST_SLACK_MS: Final = 10_000
 _OWN_PIDS: Final = 64
 _SIDECAR_LOG_BYTES: Final = 16 * _MIB
+_STORE_BYTES: Final = 16 * _MIB
+_STORE_MS: Final = 30_000
 # What the contract of the pod doesn't know is named up to a number: the ledger keeps it.
 _MOST_REFUSED: Final = 20
 _NAME_CHARACTERS: Final = 200
@@ -98,6 +100,8 @@ class PodOrder:
     """The gateway's way out; None: it has none."""
     key: Secret | None = None
     """The provider's, for the gateway alone."""
+    prints_store: bool = False
+    """What the sidecar's store holds when the trial has ended is evidence."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,7 @@ class Pod:
             memory_bytes=memory_bytes,
             pids=_OWN_PIDS,
             cpus=1,
+            command=("--dump", str(_STORE_BYTES)) if self.order.prints_store else None,
             mounts=(Mount(self.order.index_volume, "/index", read_only=True),),
             tmpfs=(
                 # The other half is left for what Qdrant makes of it.
@@ -361,8 +366,15 @@ class Pod:
         sidecar = self._containers.get("sidecar")
         if sidecar is None:
             return
-        self._facts["sidecar"] = self.engine.inspect(sidecar).facts
-        files[SIDECAR] = self.engine.output(sidecar, _SIDECAR_LOG_BYTES)
+        seen = self.engine.inspect(sidecar)
+        # How it stood when the trial had ended: what it is told to do afterwards is no fact of the trial.
+        self._facts["sidecar"] = seen.facts
+        limit = _SIDECAR_LOG_BYTES
+        if self.order.prints_store and seen.running:
+            limit += _STORE_BYTES
+            # A store that isn't printed is missed in the evidence, and told there.
+            self.engine.signal_until(sidecar, "SIGTERM", "dumped", _STORE_MS)
+        files[SIDECAR] = self.engine.output(sidecar, limit)
 
     def _engine_facts(self) -> EngineFacts:
         return EngineFacts(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.core.plan import PlannedTrial
-    from runner.core.resolved import ResolvedStudy
+    from runner.core.resolved import ResolvedArm, ResolvedStudy
     from runner.pipeline.locking import Locked
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
@@ -165,7 +165,7 @@ def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journ
         trials=ready.trials,
         schedule=ready.study.schedule,
         slots=slots_of(ready.study),
-        embedding_arms=frozenset(arm.name for arm in ready.study.arms if arm.mcp_servers),
+        embedding_arms=frozenset(arm.name for arm in ready.study.arms if _embeds(arm)),
         order=Orders(world, ready, purse).order,
         judge=judge,
         settle=settle,
@@ -193,3 +193,12 @@ def fill_volumes(world: World, engine: Engine, ready: Ready) -> None:
         pin = ready.lock.corpora[name]
         filler.fill_workspace(volume_name(run, name, "workspace"), files, Digest(pin.tree_sha256))
         filler.fill_index(volume_name(run, name, "index"), ready.indexes[name])
+    if any(not task.corpus for task in ready.study.tasks):
+        # Trials without a corpus: an empty workspace, and a store that begins empty.
+        for role in ("workspace", "index"):
+            engine.create_volume(volume_name(run, "", role), {**world.owner.labels(run), ROLE: role})
+
+
+def _embeds(arm: ResolvedArm) -> bool:
+    """Whether a trial of the arm may hold a process that embeds."""
+    return bool(arm.mcp_servers) or (arm.system is not None and not arm.system.is_retrieval)

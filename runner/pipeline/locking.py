@@ -105,6 +105,7 @@ def plan_study(world: World, path: Path) -> Planned:
         arms=[arm.name for arm in study.arms],
         tasks=[task.id for task in study.tasks],
         repetitions=study.repetitions,
+        control_first=study.schedule.control_first,
     )
     return Planned(loaded, corpora, plan, query_sets)
 

@@ -48,7 +48,7 @@ class Orders:
         study, run = self.ready.study, self.ready.lock.run
         arm, task = study.arm(planned.arm), study.task(planned.task)
         tokens = Tokens(client=self.world.entropy.token(), memory=self.world.entropy.token())
-        occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory, task.queries)
+        occasion = Occasion(planned.trial, task.prompt, tokens.client, tokens.memory, task.queries, task.cases)
         goes_out = study.model.goes_out
         return PodOrder(
             planned=planned,
@@ -63,25 +63,26 @@ class Orders:
             index_volume=volume_name(run, task.corpus, "index"),
             limits=study.limits,
             gateway_files=self._gateway_files(planned),
+            prints_store=task.cases is not None,
             network=network_name(run) if goes_out else None,
             key=self.world.provider_key() if goes_out else None,
         )
 
     def _gateway(self, planned: PlannedTrial, attempt: int, tokens: Tokens) -> GatewayConfig:
         study, task = self.ready.study, self.ready.study.task(planned.task)
-        model = study.model
+        model, script = study.model, study.arm(planned.arm).script or task.script
         compares = model.record or model.mode == "replay"
         return GatewayConfig(
             mode=model.mode,
             socket=GATEWAY_SOCKET,
             evidence_dir=EVIDENCE_FOLDER,
             tokens=tokens,
-            policy=policy_for(model, task.script),
+            policy=policy_for(model, script),
             # No arm in the seed: the same conversation gets the same identifiers in every arm.
             seed=f"{study.seed}/{planned.block}",
             record_limit_bytes=study.limits.record_bytes,
             request_limit=study.limits.requests,
-            script=task.script,
+            script=script,
             upstream=UpstreamPart(
                 base_url=model.base_url,
                 auth=model.auth,

@@ -72,7 +72,9 @@ def resume_run(world: World, folder: Path) -> Ran:
 def _remove_half_made(engine: Engine, run: Run) -> None:
     """Volumes that an engine was making when it died are gone: it keeps them by their names, without their labels."""
     name, sequences = run.lock.run, {planned.trial: planned.sequence for planned in run.plan.trials}
-    volumes = [volume_name(name, corpus, role) for corpus in run.study.corpora for role in ("workspace", "index")]
+    volumes = [
+        volume_name(name, corpus, role) for corpus in (*run.study.corpora, "") for role in ("workspace", "index")
+    ]
     volumes += [f"{volume}-archive" for volume in volumes]
     unfinished_trials = set(unfinished(run))
     for line in run.ledger:
