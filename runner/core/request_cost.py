@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PLAIN_CLASSES: Final = ("input_tokens", "cache_read_input_tokens")
 CACHED_CLASSES: Final = (*PLAIN_CLASSES, "cache_write_5m_input_tokens")
+# What an account may have set, where no request shows it: clients say neither of themselves.
+_OPEN_DETAILS: Final = ("inference_geo", "service_tier")
 _PERMILLE: Final = 1000
 _PER_TOKENS: Final = 1_000_000
 
@@ -50,12 +52,16 @@ def worst_microusd(table: PriceTable, model: str, size: RequestSize) -> Quantity
     limit = table.limit_of(price.model)
     if limit is not None and size.input_tokens >= limit.below_input_tokens:
         exact = exact * max(_PERMILLE, limit.at_most_permille) // _PERMILLE + 1
-    for item in table.surcharges:
-        # A region may be set for a whole account, where no request shows it.
-        concerned = not item.models or any(model.startswith(name) for name in item.models)
-        if item.detail == "inference_geo" and concerned:
-            exact = -(-exact * item.permille // _PERMILLE)
+    for detail in _OPEN_DETAILS:
+        exact = -(-exact * _highest_permille(table, price.model, detail) // _PERMILLE)
     return Measured(-(-exact // _PER_TOKENS))
+
+
+def _highest_permille(table: PriceTable, model: str, detail: str) -> int:
+    concerned = [
+        item for item in table.surcharges if item.detail == detail and (not item.models or model in item.models)
+    ]
+    return max([_PERMILLE, *(item.permille for item in concerned)])
 
 
 def smallest_size(study: ResolvedStudy, arm: ResolvedArm, task: ResolvedTask, output_tokens: int) -> RequestSize:

@@ -112,6 +112,23 @@ async def one_trial(grant: Grant, draw: random.Random, billed: list[int]) -> int
     return sum(exchange.charged_microusd or 0 for exchange in exchanges)
 
 
+@pytest.mark.parametrize("said", [{"speed": "warp"}, {"service_tier": "priority"}, {"server_tools": {"oracle": 1}}])
+def test_an_answer_at_a_rate_that_nobody_declared_is_charged_its_worst_case(said: dict[str, object]) -> None:
+    """What it cost isn't known: the standard rate would be a guess."""
+    study = capped_study(Caps(trial_microusd=TRIAL_CAP, output_tokens=30_000))
+    spending = read_spending(json.loads(spending_for(study, LIST_PRICES, TRIAL_CAP, "trial").model_dump_json()))
+
+    class Odd:
+        async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:
+            return _answer(200, Usage(1, 1, 0, 0, 0), said)
+
+    upstream = CappedUpstream(Odd(), spending)
+    exchange = Exchange(1, 0, Request("POST", "/v1/messages", (), body(random.Random(1))))  # noqa: S311 - no secret
+    asyncio.run(upstream.answer(exchange, lambda: None)).observe()
+    assert exchange.charged_microusd == exchange.reserved_microusd == TRIAL_CAP - upstream.budget.left_microusd
+    assert (exchange.charged_microusd or 0) > 10_000
+
+
 def planned(number: int) -> PlannedTrial:
     return PlannedTrial(
         trial=f"t{number}", block=f"b{number // 2}", task="t", arm="a", repetition=1, position=0, sequence=number

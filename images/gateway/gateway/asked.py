@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gateway.messages_request import parse_object
 from gateway.provider_errors import LIMIT_STATUS, RefusedError
-from gateway.spending import Asked
+from gateway.spending import DETAILS, STANDARD, Asked
 from gateway.wires import MESSAGES_PATH
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 SERVER_TOOL = re.compile(r"(web_search|web_fetch|code_execution|tool_search|mcp_toolset|file_search|image_generation)")
 # Context that lies at the provider.
 STORED = ("previous_response_id", "conversation", "prompt", "container", "mcp_servers", "context_management_id")
-PLAIN_TIERS = (None, "auto", "default", "standard_only", "flex", "batch")
+# Tiers that cost no more than the standard rate, whatever an account has set.
+PLAIN_TIERS = ("default", "standard_only", "flex", "batch")
 IMAGES = ("image", "input_image", "image_url")
 DOCUMENTS = ("document", "input_file", "container_upload")
-PRICED_SETTINGS = ("speed", "inference_geo")
 
 
 def unbounded(reason: str) -> NoReturn:
@@ -50,8 +50,6 @@ def asked_of(request: Request, bounds: dict[str, int]) -> Asked:
     stored = [name for name in STORED if document.get(name)]
     if stored:
         unbounded(f"{stored[0]} refers to what the provider keeps")
-    if document.get("service_tier") not in PLAIN_TIERS:
-        unbounded(f"service_tier {document['service_tier']!r} has no declared price")
     uses = _server_tool_uses(document, bounds)
     key = "max_tokens" if request.path == MESSAGES_PATH else "max_output_tokens"
     limit = document.get(key)
@@ -60,13 +58,26 @@ def asked_of(request: Request, bounds: dict[str, int]) -> Asked:
     # Rounded up, and one more for whatever is rounded on the other side.
     text = len(request.body) * bounds["input_tokens_per_1000_bytes"] // 1000 + 1
     server = bounds["server_tool_input_tokens"] if uses else 0
+    named = {
+        detail: value for detail in DETAILS if (value := document.get(detail)) not in (None, *STANDARD, *PLAIN_TIERS)
+    }
     return Asked(
         input_tokens=text + media + bounds["hidden_input_tokens"] + server,
         output_tokens=limit,
         input_classes=_input_classes(request),
         server_tool_uses=uses,
-        settings=frozenset(name for name in PRICED_SETTINGS if name in document),
+        named=named,
+        open_details=frozenset(_open_details(document, named)),
     )
+
+
+def _open_details(document: dict[str, Any], named: dict[str, object]) -> Iterator[str]:
+    # Set for a whole account these two may be, where no request shows it; a speed has to be asked for.
+    yield "inference_geo"
+    if document.get("service_tier") not in PLAIN_TIERS:
+        yield "service_tier"
+    if "speed" in named:
+        yield "speed"
 
 
 def _input_classes(request: Request) -> tuple[str, ...]:
@@ -123,7 +134,7 @@ def _media_tokens(value: object, bounds: dict[str, int]) -> Iterator[int]:
 
 def _of_media(item: dict[str, Any], bound: str, bounds: dict[str, int]) -> int:
     source = item.get("source")
-    if isinstance(source, dict) and source.get("type") in {"text", "content"}:
+    if isinstance(source, dict) and source.get("type") in ("text", "content"):
         return 0
     if not bounds[bound]:
         unbounded(f"the study declares no {bound}")

@@ -104,9 +104,11 @@ class CappedUpstream:
         if request.method != "POST" or request.path not in MODEL_PATHS:
             unbounded(f"nobody declared what {request.method} {request.path[:80]} costs")
         model = model_asked(request.body)
-        worst = self._spending.worst_microusd(model or "", asked_of(request, self._spending.bounds))
+        asked = asked_of(request, self._spending.bounds)
+        worst = self._spending.worst_microusd(model or "", asked)
         if worst is None:
-            unbounded(f"the model {model!r} has no price")
+            with_what = "".join(f" with {detail} {value!r}" for detail, value in asked.named.items())[:80]
+            unbounded(f"the model {model!r} has no price{with_what}")
         return worst
 
     def _charge(self, worst: int, status: int | None, seen: Observation) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from gateway.exchange import Usage
 
@@ -28,6 +28,9 @@ BOUNDS = (
     "server_tool_input_tokens",
     "output_tokens",
 )
+# What else of an answer multiplies its price, and how providers say that nothing is out of the ordinary.
+DETAILS = ("inference_geo", "service_tier", "speed")
+STANDARD = ("", "standard", "default", "auto", "not_available", "global")
 # How prices are written: per million tokens, and factors in thousandths.
 PER_TOKENS = 1_000_000
 PERMILLE = 1000
@@ -53,6 +56,8 @@ class LongContext:
 class Price:
     """Micro-dollars per million tokens, by class."""
 
+    model: str
+    """As the table calls it."""
     classes: dict[str, int]
     long_context: LongContext | None
 
@@ -89,42 +94,60 @@ class Spending:
         return self.prices.get(model) or self.prices.get(bare)
 
     def cost_microusd(self, model: str, usage: Usage, details: dict[str, Any] | None) -> int | None:
-        """What an answer cost, rounded up; None when that can't be known."""
+        """What an answer cost, rounded up; None when that can't be known, a rate or tool without a price included."""
         price = self.price_of(model)
         counts = vars(usage)
         if price is None or not all(isinstance(count, int) for count in counts.values()):
             return None
         said = details or {}
-        exact = sum(counts[name] * price.classes[name] for name in CLASSES)
+        tools = said.get("server_tools") or {}
+        factors = self._factors(price, {name: said[name] for name in DETAILS if said.get(name, "") not in STANDARD})
+        if factors is None or any(name not in self.server_tools for name in tools):
+            return None
+        extra: int = sum(count * self.server_tools[name] for name, count in tools.items())
+        exact: int = sum(counts[name] * price.classes[name] for name in CLASSES)
         long = price.long_context
         if long is not None and sum(counts.values()) - counts["output_tokens"] >= long.from_input_tokens:
             exact = exact * long.at_most_permille // PERMILLE + 1
-        for surcharge in self._of(model):
-            if said.get(surcharge.detail) == surcharge.value:
-                exact = -(-exact * surcharge.permille // PERMILLE)
-        tools = said.get("server_tools") or {}
-        extra = sum(count * self.server_tools.get(name, 0) for name, count in tools.items())
+        for permille in factors:
+            exact = -(-exact * permille // PERMILLE)
         return -(-exact // PER_TOKENS) + extra
 
     def worst_microusd(self, model: str, asked: Asked) -> int | None:
-        """What a request can cost at most within the bounds; None when its model has no price."""
+        """What a request can cost at most within the bounds; None when its model, or what it asks for, has no price."""
         price = self.price_of(model)
-        if price is None:
+        if price is None or self._factors(price, asked.named) is None:
             return None
         dearest = max(price.classes[name] for name in asked.input_classes)
         exact = asked.input_tokens * dearest + asked.output_tokens * price.classes["output_tokens"]
         if price.long_context is not None and asked.input_tokens >= price.long_context.from_input_tokens:
             exact = exact * price.long_context.at_most_permille // PERMILLE + 1
-        for surcharge in self._of(model):
-            # A region may be set for a whole account, where no request shows it; a speed has to be asked for.
-            if surcharge.detail == "inference_geo" or asked.says(surcharge.detail):
-                exact = -(-exact * surcharge.permille // PERMILLE)
+        for detail in sorted(asked.open_details):
+            exact = -(-exact * self._highest_factor(price, detail) // PERMILLE)
         dearest_tool = max(self.server_tools.values(), default=0)
         return -(-exact // PER_TOKENS) + asked.server_tool_uses * dearest_tool
 
-    def _of(self, model: str) -> Iterable[Surcharge]:
+    def _factors(self, price: Price, said: dict[str, object]) -> list[int] | None:
+        """What these details multiply the price by, in thousandths; None when nobody declared one of them."""
+        # Of two declarations the first counts, as on the host.
+        declared: dict[tuple[str, object], int] = {
+            (name, item.value): item.permille for name in said for item in reversed(tuple(self._of(price, name)))
+        }
+        try:
+            return [declared[name, value] for name, value in said.items()]
+        except (KeyError, TypeError):
+            # A client may name what isn't even text.
+            return None
+
+    def _highest_factor(self, price: Price, detail: str) -> int:
+        """The most that any value of `detail` multiplies the price by, in thousandths."""
+        return max([PERMILLE, *(item.permille for item in self._of(price, detail))])
+
+    def _of(self, price: Price, detail: str) -> Iterator[Surcharge]:
         return (
-            item for item in self.surcharges if not item.models or any(model.startswith(name) for name in item.models)
+            item
+            for item in self.surcharges
+            if item.detail == detail and (not item.models or price.model in item.models)
         )
 
 
@@ -137,12 +160,10 @@ class Asked:
     input_classes: tuple[str, ...]
     """The classes that its input can be billed as."""
     server_tool_uses: int
-    settings: frozenset[str]
-    """Keys of the request's top level that bear on the price."""
-
-    def says(self, detail: str) -> bool:
-        """Whether the request sets what `detail` names."""
-        return detail in self.settings
+    named: dict[str, object]
+    """Of `DETAILS`, what the request asks for beyond the ordinary."""
+    open_details: frozenset[str]
+    """Of `DETAILS`, those that the answer may have any value of: asked for, or by an account's default."""
 
 
 def read_spending(document: object) -> Spending:
@@ -181,6 +202,7 @@ def _spending(document: dict[str, Any]) -> Spending:
 def _price(item: dict[str, Any]) -> Price:
     long = item.get("long_context")
     return Price(
+        item["model"],
         {name: _count(item[name]) for name in CLASSES},
         None
         if long is None

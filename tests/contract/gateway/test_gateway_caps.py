@@ -73,9 +73,22 @@ def test_a_cap_of_the_request_stands_beside_the_grant(start: Callable[..., Runni
         {"container": "c"},
         {"mcp_servers": [{"type": "url", "url": "https://x", "name": "n"}]},
         {"service_tier": "priority"},
+        {"service_tier": ["priority"]},
+        {"speed": "fast"},
+        {"inference_geo": "moon"},
         {"messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "base64", "data": "x"}}]}]},
     ],
-    ids=["unknown price", "server tool", "kept context", "remote servers", "dearer tier", "document"],
+    ids=[
+        "unknown price",
+        "server tool",
+        "kept context",
+        "remote servers",
+        "dearer tier",
+        "no tier",
+        "speed",
+        "region",
+        "document",
+    ],
 )
 def test_what_cannot_be_bounded_does_not_go_out(start: Callable[..., RunningGateway], changes: dict[str, Any]) -> None:
     """Where there is a cap, a request whose cost nobody knows is refused, however much is left."""

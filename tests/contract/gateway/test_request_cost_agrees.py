@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,8 +31,20 @@ def test_both_sides_reckon_alike(model: str, input_tokens: int, classes: tuple[s
     """At every model's bound and beside it, with and without a cache, to the micro-dollar."""
     size = RequestSize(input_tokens, 777, classes)
     asked = asked_of(Request("POST", "/v1/messages", (), b"{}"), SPENDING.bounds)
-    theirs = type(asked)(size.input_tokens, size.output_tokens, size.input_classes, 0, frozenset())
+    theirs = replace(
+        asked, input_tokens=size.input_tokens, output_tokens=size.output_tokens, input_classes=size.input_classes
+    )
     assert worst_microusd(LIST_PRICES, model, size) == Measured(SPENDING.worst_microusd(model, theirs))
+
+
+@pytest.mark.parametrize(
+    ("model", "microusd"),
+    [("claude-opus-5-5", 5_500 + 22_000), ("gpt-6.1-sol", 2 * (2_750 + 11_000)), ("gpt-6-luna", 2 * (138 + 550) - 1)],
+)
+def test_what_an_account_may_have_set_is_reserved(model: str, microusd: int) -> None:
+    """1,000 tokens either way: a tenth more for a region, twice that where the model has a priority tier."""
+    size = RequestSize(1000, 1000, CACHED_CLASSES)
+    assert worst_microusd(LIST_PRICES, model, size) == Measured(microusd)
 
 
 def body(**parts: Any) -> bytes:
