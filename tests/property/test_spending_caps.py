@@ -120,6 +120,8 @@ def test_an_answer_at_a_rate_that_nobody_declared_is_charged_its_worst_case(said
 
     class Odd:
         async def answer(self, exchange: Exchange, take_model_request: Callable[[], None]) -> Answer:
+            take_model_request()
+            assert exchange.reserved_microusd is not None
             return _answer(200, Usage(1, 1, 0, 0, 0), said)
 
     upstream = CappedUpstream(Odd(), spending)

@@ -76,8 +76,8 @@ def test_a_client_that_cannot_be_told_is_counted_with_the_declared_bound() -> No
     """Codex: 8,000 bytes of its own, 8,000 tokens that nobody tells it about."""
     codex = CodexClient(kind="codex", model="gpt-6.1-sol")
     (found,) = problems(client=codex, output_tokens=8000, trial_microusd=100_000)
-    assert "with 14001 tokens of input and 8000 of output it may cost 126503 micro-dollars" in found
-    assert problems(client=codex, output_tokens=8000, trial_microusd=126_503) == []
+    assert "with 14001 tokens of input and 8000 of output it may cost 253006 micro-dollars" in found
+    assert problems(client=codex, output_tokens=8000, trial_microusd=253_006) == []
 
 
 def test_the_lower_of_two_limits_of_the_output_counts() -> None:
