@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SIDECAR = ROOT / "images/qdrant/sidecar/main.py"
+# Beside this file is a module with the name of a package of the image.
+sys.path = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
 sys.path[:0] = [str(ROOT / "images/trial"), str(ROOT / "images/qdrant")]
 
 # Of the Qdrant client these run its REST interface alone; whoever wants all of it in this process imports it before.
