@@ -22,6 +22,7 @@ from runner.adapters.parquet import Parquet
 from runner.adapters.provider_key import provider_key
 from runner.adapters.signals import SignalInterrupts
 from runner.adapters.slots import HostSlots
+from runner.adapters.ssh_signatures import SshSignatures
 from runner.adapters.vector_cache import VectorCache
 from runner.adapters.wheels import PipWheels
 from runner.core.errors import EnvironmentNotReady
@@ -72,6 +73,7 @@ def make_world(progress: Progress) -> World:
         # A descriptor can be read once only.
         provider_key=functools.cache(functools.partial(provider_key, os.environ)),
         sources=functools.cache(package_sources),
+        signatures=SshSignatures(),
     )
 
 

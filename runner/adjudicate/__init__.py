@@ -1,1 +1,1 @@
-"""Blinded review."""
+"""Blinded review: outputs are made into a packet and its key, and decisions on the packet into an assessment."""

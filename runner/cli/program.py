@@ -15,7 +15,7 @@ import click
 import structlog
 
 import runner
-from runner.cli import corpora, images, logs, machine, runs
+from runner.cli import corpora, images, logs, machine, reviewing, runs
 from runner.core.errors import ExitCode, PairbenchError
 
 
@@ -38,6 +38,7 @@ for command in (
     runs.verify,
     runs.summary,
     runs.report,
+    reviewing.review,
     runs.export,
     machine.gc,
 ):

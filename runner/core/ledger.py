@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 GENESIS = sha256_digest(b"")
 """What the first line names as the digest of the line before it."""
 
-Kind = Literal["run_started", "attempt_started", "attempt_ended", "run_ended", "run_resumed"]
+Kind = Literal[
+    "run_started",
+    "attempt_started",
+    "attempt_ended",
+    "run_ended",
+    "run_resumed",
+    "contract_bound",
+    "control_frozen",
+    "contract_rechecked",
+]
 
 
 class LedgerLine(Document):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runner.core.errors import EnvironmentNotReady
+from runner.ports.signatures import NoSignatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from runner.ports.interrupts import Interrupts
     from runner.ports.progress import Progress
     from runner.ports.repositories import Repositories
+    from runner.ports.signatures import Signatures
     from runner.ports.slots import Slots
     from runner.ports.vectors import Vectors
 
@@ -73,3 +75,4 @@ class World:
     """The provider's key; raises `EnvironmentNotReady` where nobody gave one."""
     sources: Callable[[], Mapping[str, bytes]] = no_sources
     """Every file of this program, by its path from the folder that holds the package."""
+    signatures: Signatures = field(default_factory=NoSignatures)

@@ -1,0 +1,90 @@
+"""Terms become a contract, which pins what they are about; and is all of that still what it was?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from runner.core.canonical import sha256_digest
+from runner.core.errors import Problem
+from runner.core.reconsolidation.contract import Contract
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from runner.core.reconsolidation.contract import Terms
+    from runner.core.reconsolidation.corpus import ReconsolidationCorpus, ReconsolidationManifest
+
+SOURCES: Final[dict[str, tuple[str, ...]]] = {
+    "review": ("runner/adjudicate/", "runner/core/reconsolidation/", "runner/core/visible.py"),
+    "comparison": ("runner/measure/agreement.py", "runner/pipeline/reviewing.py", "runner/pipeline/reviewed.py"),
+    "report": ("runner/adjudicate/telling.py", "runner/core/reconsolidation/assessment.py"),
+}
+"""What the sources of review, comparison and report are: files, and folders, which end in a slash."""
+HOLDOUT: Final = "holdout.json"
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What terms are about."""
+
+    files: Mapping[str, bytes]
+    """Of the corpus, its manifest too."""
+    manifest: ReconsolidationManifest
+    corpora: Mapping[str, ReconsolidationCorpus]
+    sources: Mapping[str, bytes]
+    """Of this program."""
+
+
+def make_contract(terms: Terms, pinned: Pinned) -> Contract:
+    """The contract of `terms` on what is `pinned`."""
+    corpus = next(iter(pinned.corpora.values()))
+    return Contract(
+        terms=terms,
+        corpus={name: sha256_digest(data) for name, data in sorted(pinned.files.items())},
+        holdout_sha256=sha256_digest(pinned.files[HOLDOUT]),
+        scorer=dict(pinned.manifest.scorer),
+        answer_scoring=dict(pinned.manifest.scorer),
+        control_references=pinned.manifest.control_references,
+        control_baseline=Contract.rule_digest(),
+        clock=corpus.clock,
+        recall_facts=corpus.recall_budget.facts,
+        floors={floor.file: floor.sha256 for floor in terms.floors},
+        sources={group: _digests(prefixes, pinned.sources) for group, prefixes in SOURCES.items()},
+    )
+
+
+def drift(contract: Contract, pinned: Pinned, document: str) -> tuple[Problem, ...]:
+    """Everything that `contract` pins and that is no longer what it was, named one by one."""
+    return tuple(_drift(contract, make_contract(contract.terms, pinned), document))
+
+
+def _drift(agreed: Contract, found: Contract, document: str) -> Iterator[Problem]:
+    yield from _differences("corpus", agreed.corpus, found.corpus, document)
+    yield from _differences("scorer", agreed.scorer, found.scorer, document)
+    yield from _differences("answer_scoring", agreed.answer_scoring, found.answer_scoring, document)
+    yield from _differences("floors", agreed.floors, found.floors, document)
+    for group in sorted(agreed.sources.keys() | found.sources.keys()):
+        pair = agreed.sources.get(group, {}), found.sources.get(group, {})
+        yield from _differences(f"sources.{group}", *pair, document)
+    for name in ("holdout_sha256", "control_references", "control_baseline", "clock", "recall_facts"):
+        if getattr(agreed, name) != getattr(found, name):
+            yield Problem("it isn't what was agreed on", document, name)
+
+
+def _differences(key: str, agreed: Mapping[str, str], found: Mapping[str, str], document: str) -> Iterator[Problem]:
+    for name in sorted(agreed.keys() | found.keys()):
+        if name not in found:
+            yield Problem(f"{name} was agreed on, and is gone", document, key)
+        elif name not in agreed:
+            yield Problem(f"{name} was not there when the contract was made", document, key)
+        elif agreed[name] != found[name]:
+            yield Problem(f"{name} isn't what was agreed on", document, key)
+
+
+def _digests(prefixes: tuple[str, ...], sources: Mapping[str, bytes]) -> dict[str, str]:
+    return {
+        path: sha256_digest(data)
+        for path, data in sorted(sources.items())
+        if any(path == prefix or (prefix.endswith("/") and path.startswith(prefix)) for prefix in prefixes)
+    }

@@ -1,0 +1,84 @@
+"""Commands about blinded review: a run's output for people to judge, and what they decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from runner import wiring
+from runner.cli.progress import Watch
+from runner.core.errors import ExitCode
+from runner.pipeline import contracts, reviewing
+from runner.pipeline.folder import find_run
+
+_FILE = click.Path(path_type=Path)
+_REGISTER = Path("corpora/reconsolidation") / contracts.REGISTER
+
+
+@click.group()
+def review() -> None:
+    """Let people judge, blind, what a memory proposed, and hold what they decided against a contract."""
+
+
+@review.command()
+@click.argument("run")
+@click.option("--out", required=True, type=_FILE, help="Folder to make for the review.")
+def prepare(run: str, out: Path) -> None:
+    """Make the review of RUN: a public part for reviewers and a private one that unblinds it.
+
+    `public` holds the packet, the form, decisions that nobody has made yet, and the commitment, to be published before
+    anybody decides; `private` holds the key.
+    """
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        folder = find_run(world.files, world.places.runs, run, Path.cwd())
+        made = reviewing.prepare(world, folder, out)
+    click.echo(f"{out}: {made.entries} entries")
+    click.echo(f"give reviewers {out / reviewing.PUBLIC}, and keep {out / reviewing.PRIVATE} until they have decided")
+    click.echo(f"publish now: key {made.key_sha256}, packet {made.packet_sha256}")
+
+
+@review.command()
+@click.argument("folder", metavar="DIR", type=_FILE)
+@click.option("--decisions", multiple=True, type=_FILE, help="Decisions of one reviewer; may be given several times.")
+@click.option("--out", type=_FILE, help="Folder to make for the assessment.  [default: DIR/assessment]")
+@click.option("--run", help="The run, where it no longer is where it was.")
+@click.option("--register", default=_REGISTER, show_default=True, type=_FILE, help="Register of inspected holdouts.")
+def score(folder: Path, decisions: tuple[Path, ...], out: Path | None, run: str | None, register: Path) -> None:
+    """Assess the decisions on the review in DIR, those of DIR/public/decisions.json where none are named.
+
+    Exit 1 when a gate isn't passed: the assessment is written all the same. Exit 4 when packet, form, key, run or
+    decisions aren't what they must be: nothing is written, and each fault is named.
+    """
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        scoring = reviewing.Scoring(
+            review=folder,
+            decisions=decisions or (folder / reviewing.DECISIONS,),
+            out=out or folder / "assessment",
+            register=register,
+            run=None if run is None else find_run(world.files, world.places.runs, run, Path.cwd()),
+        )
+        found, text = reviewing.score(world, scoring)
+    click.echo(text, nl=False)
+    click.get_current_context().exit(ExitCode.DONE if found.passed else ExitCode.FINDING)
+
+
+@review.command()
+@click.argument("file", metavar="DECISIONS", type=_FILE)
+@click.option("--key", required=True, type=_FILE, help="Private SSH key of the reviewer.")
+def sign(file: Path, key: Path) -> None:
+    """Sign DECISIONS with the SSH key that the contract names, by `ssh-keygen -Y`; the signature lies beside them."""
+    with Watch() as watch:
+        place = reviewing.sign(wiring.make_world(watch), file, key)
+    click.echo(str(place))
+
+
+@review.command()
+@click.argument("terms", type=_FILE)
+def contract(terms: Path) -> None:
+    """Print the contract that the file TERMS comes to: what a run would be bound to now."""
+    with Watch() as watch:
+        made = contracts.freeze_contract(wiring.make_world(watch), terms)
+    click.echo(made.to_bytes().decode("utf-8"), nl=False)

@@ -1,0 +1,106 @@
+"""What people's decisions come to: one document, which changes no other and activates nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Literal
+
+from runner.core.documents import Document, Part, QuantityField
+
+FIXTURE: Final = "fixture assessment: passes no gate"
+HUMAN: Final = "assessment by people"
+NON_ACTIVATING: Final = (
+    "It activates nothing: no result is changed, and no recorded failure becomes a pass. The v1 verdict stands beside it."
+)
+
+
+class ReviewedDecisions(Part):
+    """One reviewer's decisions, and how they did where the answer is known."""
+
+    reviewer: str
+    kind: Literal["human", "fixture"]
+    sha256: str
+    signature: Literal["verified", "not asked for"]
+    positives: int
+    positives_right: int
+    negatives: int
+    negatives_right: int
+
+
+class Agreement(Part):
+    """How far reviewers agree; an entry counts as equivalent only where all of them say so of the same reference."""
+
+    reviewers: int
+    entries: int
+    disagreed: int
+    alpha_ppm: QuantityField
+    """Krippendorff's, nominal, over all outputs."""
+
+
+class ArmReview(Part):
+    """What people said of one arm's outputs in one split."""
+
+    arm: str
+    mode: str
+    split: str
+    repeats: int
+    """Complete ones."""
+    produced: int
+    """Every output: the denominator of precision."""
+    labels: int
+    """References times repeats: the denominator of recall."""
+    matched: int
+    repeated: int
+    """Equivalent to a reference that another output of the same case and repeat matched already."""
+    uncertain: int
+    not_equivalent: int
+    disagreed: int
+    precision_ppm: QuantityField
+    recall_ppm: QuantityField
+
+
+class ArmScore(Part):
+    """The counts of scorer v1 of one arm in one split, and its verdict, which nothing here changes."""
+
+    arm: str
+    split: str
+    counts: dict[str, int]
+    passed: bool
+    not_met: tuple[str, ...]
+
+
+class GateResult(Part):
+    """One gate of the contract, held against one arm in one split, where it is about those."""
+
+    gate: str
+    arm: str
+    split: str
+    verdict: Literal["passed", "failed", "undefined", "fixture"]
+    """`undefined`: nothing to divide by, which is no success; `fixture`: met, by a fixture, which passes nothing."""
+    figure: str
+    threshold: str
+    reasons: tuple[str, ...]
+
+
+class Assessment(Document):
+    """`assessment.json`. Its first key says who made it."""
+
+    FORMAT: ClassVar[str] = "pairbench/review-assessment"
+
+    about: str
+    activation: str
+    non_activating: Literal[True]
+    passed: bool
+    reviewer_kind: Literal["human", "fixture"]
+    observations_sha256: str
+    contract_sha256: str
+    packet_sha256: str
+    key_sha256: str
+    holdout_sha256: str
+    holdout_inspected: Literal["before this run", "by this run"]
+    holdout_claim: Literal["seen before", "fresh"]
+    reviews: tuple[ReviewedDecisions, ...]
+    agreement: Agreement
+    arms: tuple[ArmReview, ...]
+    v1: tuple[ArmScore, ...]
+    gates: tuple[GateResult, ...]
+    not_checked: tuple[str, ...]

@@ -1,0 +1,85 @@
+"""A contract is made of its terms before a run, and held against everything that it pins whenever somebody asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.adjudicate.contracting import Pinned, drift, make_contract
+from runner.core.canonical import sha256_digest
+from runner.core.declared import read_declared
+from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.reconsolidation.contract import Contract, ContractFile
+from runner.core.reconsolidation.register import HoldoutRegister
+from runner.plan.reconsolidation import read_reconsolidation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runner.pipeline.world import World
+
+REGISTER: Final = "holdout-register.json"
+"""Beside `contract.toml`."""
+
+
+def freeze_contract(world: World, path: Path) -> Contract:
+    """The contract of the terms in the file at `path`.
+
+    Raises:
+        StudyError: the terms, the corpus or a floor are wrong, or the terms claim a holdout that was inspected.
+    """
+    data = world.files.read(path)
+    if data is None:
+        raise StudyError("there is no such contract", document=str(path))
+    declared = read_declared(ContractFile, data, str(path))
+    contract = make_contract(declared.terms(), _pinned(world, path.parent / declared.corpus))
+    problems = [*_claim(world, path, contract), *_floors(world, path, contract)]
+    if problems:
+        raise StudyError.of(problems)
+    return contract
+
+
+def contract_problems(world: World, contract: Contract, manifest: Path, document: str) -> tuple[Problem, ...]:
+    """Everything that `contract` pins and that is no longer what it was; the corpus is the one at `manifest`."""
+    try:
+        return drift(contract, _pinned(world, manifest), document)
+    except StudyError as error:
+        return error.problems
+
+
+def read_register(world: World, path: Path) -> HoldoutRegister:
+    """The register at `path`.
+
+    Raises:
+        StudyError: there is none, or it is damaged.
+    """
+    data = world.files.read(path)
+    if data is None:
+        raise StudyError("there is no register of inspected holdouts", document=str(path), hint="give --register FILE")
+    try:
+        return HoldoutRegister.from_bytes(data, str(path))
+    except EvidenceError as error:
+        raise StudyError.of(error.problems) from error
+
+
+def _pinned(world: World, manifest: Path) -> Pinned:
+    sources = world.sources()
+    corpus = read_reconsolidation(manifest, world.files, sources)
+    return Pinned(corpus.files, corpus.manifest, corpus.splits, sources)
+
+
+def _claim(world: World, path: Path, contract: Contract) -> list[Problem]:
+    first = read_register(world, path.parent / REGISTER).first(contract.holdout_sha256)
+    if first is None or contract.terms.holdout_seen_before:
+        return []
+    told = f"the holdout was inspected by {first.run} on {first.date}: it can't be claimed as fresh"
+    return [Problem(told, str(path), "holdout_seen_before", "say holdout_seen_before = true")]
+
+
+def _floors(world: World, path: Path, contract: Contract) -> list[Problem]:
+    problems = []
+    for floor in contract.terms.floors:
+        data = world.files.read(path.parent / floor.file)
+        if data is None or sha256_digest(data) != floor.sha256:
+            told = "is missing" if data is None else f"has another digest, {sha256_digest(data)}"
+            problems.append(Problem(f"the file of floor {floor.name!r} {told}", str(path.parent / floor.file)))
+    return problems
