@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ class Parquet:
         except OSError as error:
             raise EnvironmentNotReady(f"can't be written: {error.strerror or error}", document=str(path)) from error
         finally:
-            part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
         return rows
 
 

@@ -42,7 +42,7 @@ queries = { kind = "jsonl", path = "queries.jsonl" }
 labels = { kind = "jsonl", path = "labels.jsonl" }
 measures = { k = [1, 2] }
 """
-QUERIES = [
+QUERIES: list[dict[str, Any]] = [
     {"id": "move", "text": "Where do we move?", "kind": "literal"},
     {"id": "place", "text": "Which town is next?", "kind": "paraphrase", "split": "holdout"},
     {"id": "tall", "text": "How tall is it?", "kind": "no_answer", "split": "holdout", "tags": ["a-secret-tag"]},

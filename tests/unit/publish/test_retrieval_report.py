@@ -1,0 +1,158 @@
+"""The retrieval part of a report: what it says of systems, boundaries, times and each query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from runner.cli.tables import render_summary
+from runner.pipeline.concluding import conclude
+from runner.pipeline.executing import run_study
+from runner.publish.report import render_report
+from runner.publish.retrieval import Retrieval, label_of
+from tests.fakes.retrieval import OTHER, PLAN, QUERIES, STUDY, answering, retrieval_study
+
+if TYPE_CHECKING:
+    from runner.core.summary import Summary
+    from tests.fakes.surroundings import Surroundings
+
+SCOPE = """
+[[scopes]]
+include = ["notes/deep/*"]
+status = "deleted"
+"""
+GATE = """
+[[gates]]
+name = "nothing-deleted"
+measure = "deleted"
+arm = "words"
+figure = "value"
+end = "estimate"
+set = "notes"
+at_most = "0"
+"""
+
+
+@pytest.fixture
+def summary(outside: Surroundings) -> Summary:
+    """Two systems, one of which returns a deleted note for every query, and fails on one."""
+    path = retrieval_study(outside, STUDY + GATE)
+    corpus = path.parent.parent / "notes" / "corpus.toml"
+    outside.files.put(corpus, (outside.files.read(corpus) or b"").decode() + SCOPE)
+    _freeze(outside)
+
+    def failing(events: list[dict[str, Any]]) -> None:
+        events[2] |= {"results": [], "error": "no vector <script>", "embed_us": None}
+
+    for number in (1, 2):
+        outside.pods.attempts[f"notes.r{number}.words", 1] = {
+            "trial": answering({"move": [OTHER, PLAN], "place": [], "tall": [OTHER]}, failing)
+        }
+        outside.pods.attempts[f"notes.r{number}.nearest", 1] = {"trial": answering({"move": [PLAN], "place": [PLAN]})}
+    return conclude(outside.files, run_study(outside.world, path).folder)
+
+
+def _freeze(outside: Surroundings) -> None:
+    from pathlib import Path  # noqa: PLC0415
+
+    from runner.pipeline.freezing import freeze_corpus, freeze_queries  # noqa: PLC0415
+
+    freeze_corpus(outside.world, Path("/studies/notes/corpus.toml"))
+    freeze_queries(outside.world, Path("/studies/demo/set/queryset.toml"))
+
+
+def texts(summary: Summary) -> Retrieval:
+    assert summary.retrieval is not None
+    return Retrieval(summary, summary.retrieval)
+
+
+def test_the_first_sentences_are_of_rankings(summary: Summary) -> None:
+    """Each system against the control, and what was returned that may not be."""
+    compared = "nearest had a mean nDCG@2 of 1.000, words of 0.315: +0.685 over 2 queries of 1 query set"
+    assert list(texts(summary).headlines()) == [
+        f"{compared}; no interval: 2 queries; an interval needs at least 6.",
+        "words returned 2 results that it may not, for 2 of 3 queries.",
+    ]
+
+
+def test_columns_that_say_nothing_are_not_there(summary: Summary) -> None:
+    """Failures and violations have their columns, for there are some."""
+    (table,) = texts(summary).totals()
+    assert [column.heading for column in table.columns] == [
+        *("System", "nDCG@2", "R@2", "RR", "AP", "P@2", "Judged@2", "Queries"),
+        *("Failed", "Nothing found", "Abstained", "Violations"),
+    ]
+    assert table.groups[0].lines[0] == (
+        *("words", "0.315", "0.500", "0.250", "0.250", "0.250", "0.250", "2", "1", "1", "0 of 1", "2"),
+    )
+
+
+def test_every_query_has_its_line(summary: Summary) -> None:
+    """Rank and value of each system, marks for what it may not return, and failures by their name."""
+    (table,) = texts(summary).queries()
+    assert table.heading == "notes: 3 of 3 queries"
+    assert table.listing.lines == (
+        ("Where do we move?", "development", "2 · 0.631 !1", "1 · 1.000"),
+        ("Which town is next?", "holdout", "failed", "1 · 1.000"),
+        ("How tall is it?", "holdout", "answered !1", "abstained"),
+    )
+
+
+def test_violations_are_told_by_kind(summary: Summary) -> None:
+    """Of each set and of all."""
+    (table,) = texts(summary).boundaries()
+    assert table.lines == (
+        ("all", "words", "0", "2", "0", "0", "2 of 3"),
+        ("notes", "words", "0", "2", "0", "0", "2 of 3"),
+    )
+
+
+def test_the_curve_has_a_line_for_each_system(summary: Summary) -> None:
+    """From the first cut to the last; heights count down from the top."""
+    curve = texts(summary).curve()
+    assert curve is not None
+    assert [(arm, [point.y for point in points]) for arm, points in curve.lines] == [
+        ("words", [210, 110]),
+        ("nearest", [10, 10]),
+    ]
+    assert [tick.label for tick in curve.ticks] == ["1", "2"]
+
+
+def test_the_page_shows_gates_and_no_zero_of_a_model(summary: Summary) -> None:
+    """What a query's text or an error holds is inert; nothing is said to have cost $0."""
+    page = render_report(summary).decode("utf-8")
+    assert "deleted of words, notes is at most 0" in page
+    assert "no vector <script>" not in page
+    assert "$0" not in page
+    assert "Tokens" not in page
+    assert page.count("A retrieval study has no model") == 1
+    assert page.count("<details>") == 1
+    assert all(query["text"] in page for query in QUERIES)
+    assert 'class="arm1"' in page
+
+
+def test_the_terminal_prints_the_systems(summary: Summary) -> None:
+    """With the figures of the page."""
+    console = Console(record=True, width=140, highlight=False)
+    render_summary(summary, console)
+    said = console.export_text()
+    assert "evidence: measurement — of rankings; there is no model." in said
+    assert "nearest" in said
+    assert "0.315" in said
+    assert "What an answer took, of all trials that completed" in said
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        ("R@10", "Recall@10"),
+        ("RR", "Reciprocal rank"),
+        ("nDCG@5", "nDCG@5"),
+        ("foreign_workspace", "foreign workspace"),
+    ],
+)
+def test_measures_have_names_in_words(measure: str, label: str) -> None:
+    """Where a sentence names them."""
+    assert label_of(measure) == label
