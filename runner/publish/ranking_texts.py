@@ -1,0 +1,47 @@
+"""How figures of rankings are written: values, differences, intervals and scopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.core.quantities import Measured, Unavailable
+from runner.publish import formatting
+
+if TYPE_CHECKING:
+    from runner.core.quantities import Quantity
+    from runner.core.retrieval.section import Scope
+
+E9: Final = 10**9
+KINDS: Final = {
+    "literal": "Queries in the words of their answer",
+    "paraphrase": "Paraphrased queries",
+    "unspecified": "Queries of no stated kind",
+    "no_answer": "Queries without an answer",
+}
+
+
+def value(quantity: Quantity) -> str:
+    return formatting.decimal(quantity.value, E9, 3, (0, E9)) if isinstance(quantity, Measured) else formatting.ABSENT
+
+
+def difference(quantity: Quantity) -> str:
+    if isinstance(quantity, Unavailable):
+        return formatting.ABSENT
+    return formatting.signed(formatting.decimal(quantity.value, E9, 3))
+
+
+def ends(low: Quantity, high: Quantity) -> str:
+    if isinstance(low, Unavailable):
+        return f"none: {low.reason}"
+    return f"{difference(low)} to {difference(high)}"
+
+
+def holds_zero(low: Quantity, high: Quantity) -> bool:
+    return isinstance(low, Measured) and isinstance(high, Measured) and low.value <= 0 <= high.value
+
+
+def scope_title(scope: Scope) -> str:
+    parts = [scope.task or "All query sets"]
+    parts += [formatting.lower_first(KINDS.get(scope.kind, scope.kind))] if scope.kind else []
+    parts += [f"split {scope.split}"] if scope.split else []
+    return ", ".join(parts)
