@@ -21,6 +21,10 @@ STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 TOOL_CHOICES = ("auto", "any", "tool", "none")
 
 
+class TooManyValuesError(ValueError):
+    """Reading it could take memory out of all proportion."""
+
+
 @dataclass(frozen=True)
 class MessagesRequest:
     """A body whose parts have the types that the rest of the gateway relies on.
@@ -49,7 +53,7 @@ def bad(message: str) -> NoReturn:
 
 
 def _no_constant(name: str) -> NoReturn:
-    bad(f"The request body is not valid JSON: {name}")
+    raise ValueError(name)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -58,15 +62,30 @@ def parse_object(body: bytes) -> dict[str, Any]:
     Raises:
         RefusedError: when it holds something else, text that isn't Unicode included.
     """
-    if _has_too_many_values(body):
-        bad(f"The request body has more than {MAXIMUM_VALUES} values")
     try:
-        document = json.loads(body, parse_constant=_no_constant)
-        _check_texts(document)
-    except (ValueError, RecursionError) as error:
+        document = strict_json(body)
+    except TooManyValuesError:
+        bad(f"The request body has more than {MAXIMUM_VALUES} values")
+    except ValueError as error:
         bad(f"The request body is not valid JSON: {type(error).__name__}")
     if not isinstance(document, dict):
         bad("The request body must be a JSON object")
+    return document
+
+
+def strict_json(text: bytes) -> object:
+    """The value that `text` is in JSON: numbers are numbers, texts are Unicode, nothing lies too deep or is too much.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    if _has_too_many_values(text):
+        raise TooManyValuesError
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    _check_texts(document)
     return document
 
 
@@ -187,6 +206,9 @@ def _check_results(messages: list[tuple[str, tuple[dict[str, Any], ...]]]) -> No
                 bad(f"messages.{index}: a system message holds texts alone")
             continue
         kind, key = ("tool_result", "tool_use_id") if role == "user" else ("tool_use", "id")
+        misplaced = "tool_use" if role == "user" else "tool_result"
+        if any(block["type"] == misplaced for block in blocks):
+            bad(f"messages.{index}: `{misplaced}` blocks can't be in a message of the {role}'s")
         values = [block.get(key) for block in blocks if block["type"] == kind]
         named = {value for value in values if isinstance(value, str)}
         if len(named) != len(values):

@@ -5,11 +5,10 @@ So one policy, one script and one usage rule serve both: a function call is a to
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gateway.messages_request import MessagesRequest, bad, parse_object
+from gateway.messages_request import MessagesRequest, bad, parse_object, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +18,8 @@ INSTRUCTING_ROLES = ("developer", "system")
 ROLES = (*INSTRUCTING_ROLES, "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
+# Blocks of the conversation; what this API calls so would be taken for one of them.
+OWN_KINDS = ("text", "tool_use", "tool_result")
 # An item that adds tools to those of the request: Codex 0.163.0 names all of its tools in one to models that know it.
 MORE_TOOLS = "additional_tools"
 # The provider caches prompts without being asked to; the end of each request is where it may.
@@ -168,13 +169,19 @@ def _item(item: Block, where: str) -> tuple[str, list[Block]]:
     if not isinstance(kind, str):
         bad(f"{where}.type: expected a string")
     # Reasoning and the provider's own tools: part of the prompt, and nothing that a policy looks at.
-    return "assistant", [{"type": kind, "item": item}]
+    return "assistant", [_foreign(kind, item, where)]
+
+
+def _foreign(kind: str, item: Block, where: str) -> Block:
+    if kind in OWN_KINDS:
+        bad(f"{where}.type: {kind!r} is none of this API's")
+    return {"type": kind, "item": item}
 
 
 def _arguments(item: Block, where: str) -> Block:
     try:
-        arguments = json.loads(_text(item, "arguments", where) or "{}")
-    except (ValueError, RecursionError):
+        arguments = strict_json((_text(item, "arguments", where) or "{}").encode())
+    except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         bad(f"{where}.arguments: expected a JSON object")
@@ -190,7 +197,7 @@ def _content(content: object, where: str) -> list[Block]:
         if kind in {"input_text", "output_text", "text"}:
             blocks.append({"type": "text", "text": _text(part, "text", f"{where}[{index}]")})
         else:
-            blocks.append({"type": kind, "item": part})
+            blocks.append(_foreign(kind, part, f"{where}[{index}]"))
     return blocks
 
 

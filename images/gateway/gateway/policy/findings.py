@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
+
+from gateway.messages_request import strict_json
 
 HIT = re.compile(r"([^\n:]+):(\d{1,9}):(.*)")
 NUMBERED = re.compile(r"\s*(\d{1,9})[\t→](.*)")
@@ -47,8 +48,8 @@ def memory_text(result: str) -> str:
     """The memory's text, taken out of the object that some clients wrap around it."""
     if result.lstrip().startswith("{"):
         try:
-            wrapped = json.loads(result)
-        except (ValueError, RecursionError):
+            wrapped = strict_json(result.encode())
+        except ValueError:
             return result
         if isinstance(wrapped, dict) and isinstance(wrapped.get("result"), str):
             return str(wrapped["result"])

@@ -40,5 +40,5 @@ def test_other_text_holds_no_passage() -> None:
 def test_a_wrapped_result_is_unwrapped() -> None:
     """Clients hand structured results on as an object with a `result`."""
     assert memory_text(json.dumps({"result": "[1] …"})) == "[1] …"
-    for text in ('{"result": 3}', "{not json", "[1] plain", '{"a":' * 5000):
+    for text in ('{"result": 3}', '{"result": "\\ud800"}', "{not json", "[1] plain", '{"a":' * 5000):
         assert memory_text(text) == text

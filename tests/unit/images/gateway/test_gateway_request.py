@@ -74,6 +74,14 @@ def test_plain_text_stands_as_one_block() -> None:
             "messages.0: every `tool_use` block must have a `tool_result` block in the next message",
         ),
         (
+            {"messages": [GOOD["messages"][0], {"role": "assistant", "content": [{"type": "tool_result"}]}]},
+            "messages.1: `tool_result` blocks can't be in a message of the assistant's",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "tool_use", "name": "Grep", "input": {}}]}]},
+            "messages.0: `tool_use` blocks can't be in a message of the user's",
+        ),
+        (
             {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": {}}]}]},
             "messages.0: every tool_result needs a tool_use_id of its own",
         ),

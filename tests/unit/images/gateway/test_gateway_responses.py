@@ -133,6 +133,24 @@ def test_a_call_of_a_namespace_and_its_parts_are_read() -> None:
         ({"input": [QUESTION, OUTPUT]}, "No tool call found for function call output with call_id c1."),
         ({"input": [QUESTION, {**CALL, "arguments": "[]"}, OUTPUT]}, "input[1].arguments: expected a JSON object"),
         ({"input": [QUESTION, {**CALL, "arguments": "{"}, OUTPUT]}, "input[1].arguments: expected a JSON object"),
+        (
+            {"input": [QUESTION, {**CALL, "arguments": '{"a": "\\ud800"}'}, OUTPUT]},
+            "input[1].arguments: expected a JSON object",
+        ),
+        (
+            {"input": [QUESTION, {**CALL, "arguments": '{"a": ' * 500 + "1" + "}" * 500}, OUTPUT]},
+            "input[1].arguments: expected a JSON object",
+        ),
+        (
+            {"input": [QUESTION, {**CALL, "arguments": '{"a": [' + "0," * 100_000 + "0]}"}, OUTPUT]},
+            "input[1].arguments: expected a JSON object",
+        ),
+        ({"input": [QUESTION, {"type": "tool_use"}]}, "input[1].type: 'tool_use' is none of this API's"),
+        ({"input": [QUESTION, {"type": "text"}]}, "input[1].type: 'text' is none of this API's"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+            "input[0].content[0].type: 'tool_result' is none of this API's",
+        ),
         ({"input": [QUESTION, {**CALL, "namespace": 3}, OUTPUT]}, "input[1].namespace: expected a string"),
         ({"tools": {}}, "tools: expected a list"),
         ({"tools": [{"name": "x"}]}, "tools[0].type: expected a string"),
