@@ -15,6 +15,7 @@ from runner.publish.conditions import Conditions
 from runner.publish.evidence import Evidence
 from runner.publish.headlines import census_line
 from runner.publish.listing import figures, words
+from runner.publish.memories import Memories
 from runner.publish.page import PageTexts
 from runner.publish.retrieval import Retrieval
 
@@ -41,6 +42,10 @@ def render_summary(summary: Summary, console: Console) -> None:
     _print_listings(evidence.gates(), console)
     if summary.retrieval is not None:
         _print_retrieval(Retrieval(summary, summary.retrieval), console)
+    if summary.reconsolidation is not None:
+        memories = Memories(summary, summary.reconsolidation)
+        _print_listings((*memories.scores(), *memories.rules()), console)
+        console.print(_plain(memories.pins(), "dim"))
     for view in texts.figures():
         _print_figures(texts, view, console)
     console.print(_plain(summary.failures_line))

@@ -6,8 +6,10 @@ Ours stands in `images/trial/reconsolidator/`. What a memory did is read from it
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from runner.clients.client import Ending
 from runner.clients.messages_events import messages_ending, reported_usage
 from runner.clients.report import report_of
 from runner.clients.shapes import ShapeError, events_of, object_at, objects_at, optional_text, text_at
@@ -59,8 +61,13 @@ class Reconsolidation:
         )
 
     def parse(self, stdout: bytes, stderr: bytes) -> ClientReport:
-        """What its event stream says; damaged lines are counted."""
-        return report_of(events_of(stdout, _events), stderr, messages_ending)
+        """What its event stream says; damaged lines are counted.
+
+        A program that asked no model, or says nothing of itself, is believed its exit code: its store tells the rest.
+        """
+        report = report_of(events_of(stdout, _events), stderr, messages_ending)
+        is_silent = report.ending is Ending.UNSAID or (report.ending is Ending.OK and not report.reported)
+        return replace(report, ending=Ending.BY_EXIT_CODE) if is_silent else report
 
     def start_of(self, tools: Sequence[str], servers: Sequence[McpServer]) -> None:
         """Nothing: its `start` event says it."""

@@ -118,5 +118,7 @@ class Lock(Document):
     """Task -> what it asks; only of a retrieval study."""
     cassette_sha256: str = ""
     """Of what is replayed; "" where nothing is."""
+    reconsolidation_sha256: str = ""
+    """Of the manifest that pins the cases and their scorer; "" for any other study."""
     gates: tuple[Gate, ...] = ()
     """The study's thresholds, frozen with everything else before the first trial."""

@@ -455,6 +455,8 @@ class StudyFile(Part):
     schedule: Schedule = Schedule()
     arms: Annotated[tuple[Arm, ...], Field(min_length=2, max_length=12)]
     tasks: tuple[Task, ...] = ()
+    contract: PathText | None = None
+    """What is agreed on about the review of a reconsolidation study."""
     gates: tuple[Gate, ...] = ()
     caps: Caps = Caps()
     prices: PathText | None = None

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from runner.core.documents import MANY, Document, Part, QuantityField
 from runner.core.outcomes import Outcome
+from runner.core.reconsolidation.section import ReconsolidationSection
 from runner.core.retrieval.section import RetrievalSection
 
 Evidence = Literal["fixture", "measurement"]
@@ -519,7 +520,7 @@ class Summary(Document):
 
     FORMAT: ClassVar[str] = "pairbench/summary"
     EXACT: ClassVar[bool] = True
-    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"retrieval"})
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"retrieval", "reconsolidation"})
 
     study: StudyIdentity
     evidence: Evidence
@@ -563,3 +564,5 @@ class Summary(Document):
     not_checked: tuple[NotChecked, ...]
     retrieval: RetrievalSection | None = None
     """Only of a retrieval study."""
+    reconsolidation: ReconsolidationSection | None = None
+    """Only of a reconsolidation study."""

@@ -372,8 +372,10 @@ class Pod:
         limit = _SIDECAR_LOG_BYTES
         if self.order.prints_store and seen.running:
             limit += _STORE_BYTES
-            # A store that isn't printed is missed in the evidence, and told there.
-            self.engine.signal_until(sidecar, "SIGTERM", "dumped", _STORE_MS)
+            # A store that isn't printed is missed in the evidence, and told there. The engine keeps what a container
+            # printed a moment later than it passes it on: all of it is there when the container has ended.
+            if self.engine.signal_until(sidecar, "SIGTERM", "dumped", _STORE_MS):
+                self.engine.wait(sidecar, _STORE_MS)
         files[SIDECAR] = self.engine.output(sidecar, limit)
 
     def _engine_facts(self) -> EngineFacts:

@@ -12,6 +12,7 @@ from runner.core.errors import EvidenceError
 from runner.core.outcomes import CONSEQUENCES
 from runner.core.summary import Check, ClientIdentity, HarnessIdentity, NotChecked, Pin, ScheduleIdentity
 from runner.pipeline.deriving import Trials, model_facts
+from runner.pipeline.observing import reconsolidation_of
 from runner.pipeline.retrieving import retrieval_of
 from runner.summarize.context import ArmFacts, SourceDigests, SummaryContext
 from runner.summarize.summary import summarize_table
@@ -56,13 +57,14 @@ def compute(run: Run, files: Files, outlet: Outlet, *, checked: bool = False) ->
         for found in trials.concluded(run.plan.trials, run.ledger):
             records.put(found.record)
             scores.put(found.score)
-            if run.query_sets:
+            if run.query_sets or run.reconsolidation:
                 ends[found.facts.trial] = found.facts.outcome, found.facts.reason
             yield found.facts
 
     table = tabulate(run.plan, facts())
     retrieval = retrieval_of(run, files, outlet, ends) if run.query_sets else None
-    return summarize_table(context_of(run, records.digest(), scores.digest()), table, retrieval)
+    reconsolidation = reconsolidation_of(run, files, outlet, ends) if run.reconsolidation else None
+    return summarize_table(context_of(run, records.digest(), scores.digest()), table, retrieval, reconsolidation)
 
 
 def records_of(run: Run, files: Files) -> Iterator[Record]:
@@ -97,6 +99,7 @@ def _context(run: Run, sources: SourceDigests) -> SummaryContext:
         sources=sources,
         gates=lock.gates,
         ceilings={"model_requests": study.limits.requests},
+        control_first=study.schedule.control_first,
         pins=tuple(_pins(run)),
         checks=_checks(run),
         not_checked=tuple(_not_checked(run)),
@@ -111,21 +114,16 @@ def _pins(run: Run) -> Iterator[Pin]:
         yield Pin(kind="index", name=name, digest=corpus.index.archive_sha256)
     for task, queries in sorted(run.lock.query_sets.items()):
         yield Pin(kind="query set", name=task, digest=queries.lock_sha256)
+    if run.lock.reconsolidation_sha256:
+        yield Pin(kind="reconsolidation corpus", name="manifest", digest=run.lock.reconsolidation_sha256)
 
 
 def _checks(run: Run) -> tuple[Check, ...]:
     started = {(trial, attempt) for trial, told in run.ledger.trials.items() for attempt in told.started}
     ended = {(trial, attempt) for trial, told in run.ledger.trials.items() for attempt in told.ended}
     open_ended = tuple(sorted(f"{trial} attempt {attempt}" for trial, attempt in started - ended))
-    broken = _broken_blocks(run)
     return (
-        Check(
-            name="blocks unbroken",
-            claim="The arms of each block ran back to back, with no interruption of the run between them.",
-            passed=not broken,
-            checked=len({planned.block for planned in run.plan.trials}),
-            failed=broken,
-        ),
+        *(() if run.study.schedule.control_first else (_unbroken(run),)),
         Check(
             name="ledger-chain",
             claim="Every line of the ledger holds the digest of the line before it.",
@@ -143,6 +141,17 @@ def _checks(run: Run) -> tuple[Check, ...]:
     )
 
 
+def _unbroken(run: Run) -> Check:
+    broken = _broken_blocks(run)
+    return Check(
+        name="blocks unbroken",
+        claim="The arms of each block ran back to back, with no interruption of the run between them.",
+        passed=not broken,
+        checked=len({planned.block for planned in run.plan.trials}),
+        failed=broken,
+    )
+
+
 def _broken_blocks(run: Run) -> tuple[str, ...]:
     """Blocks of which one arm was done before a resumption of the run, and another after it."""
     stretches: dict[str, set[int]] = {}
@@ -154,5 +163,13 @@ def _broken_blocks(run: Run) -> tuple[str, ...]:
 
 
 def _not_checked(run: Run) -> Iterator[NotChecked]:
-    if run.labels is None and not run.query_sets:
+    if run.study.schedule.control_first:
+        yield NotChecked(
+            name="order effect",
+            reason=(
+                "Every trial of the control ran before any other arm: what order does can't be told from what the "
+                "arms do, and no block ran back to back."
+            ),
+        )
+    if run.labels is None and not run.query_sets and not run.reconsolidation:
         yield NotChecked(name="labels", reason="the study has no labels")

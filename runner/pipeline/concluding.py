@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 from runner.core import layout
 from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
 from runner.core.lock import Lock
+from runner.core.reconsolidation.corpus import ReconsolidationManifest
 from runner.pipeline.chronicle import StoredLedger
 from runner.pipeline.computing import compute
 from runner.pipeline.deriving import DoubtfulError
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.outlets import AgainstFolder, IntoFolder
+from runner.plan.reconsolidation import MANIFEST
 from runner.publish.report import render_report
 from runner.summarize.seal import checksum_line, open_sealed
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 _DOCUMENTS: Final = (
     *(layout.LEDGER, layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT),
-    *(layout.RANKINGS, layout.LATENCIES, layout.RETRIEVAL),
+    *(layout.RANKINGS, layout.LATENCIES, layout.RETRIEVAL, layout.OBSERVATIONS, layout.BASELINE),
 )
 """What may not be a link."""
 
@@ -106,7 +108,7 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     if not problems and _is_complete(files, folder, ledger):
         try:
             run = read_run(files, folder)
-            documents, differences = _differences(files, run, [*_ledger_problems(run)], checked=True)
+            documents, differences = _differences(files, run, [*_ledger_problems(files, run)], checked=True)
             return Verification(checked + documents, tuple(differences), same_code)
         except (DoubtfulError, EvidenceError, StudyError):
             # Which files it is shows when all are looked at; what else is wrong is told when none is.
@@ -117,7 +119,7 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
         return Verification(len(ledgered), tuple(problems), same_code)
     try:
         run = read_run(files, folder)
-        problems += _ledger_problems(run)
+        problems += _ledger_problems(files, run)
         documents, problems = _differences(files, run, problems, checked=False)
     except (EvidenceError, StudyError) as error:
         return Verification(len(ledgered), (*problems, *error.problems), same_code)
@@ -190,7 +192,18 @@ def _unknown(files: Files, folder: Path, ledgered: Mapping[str, str]) -> Iterato
             yield Problem("the ledger does not know this file", name)
 
 
-def _ledger_problems(run: Run) -> Iterator[Problem]:
+def _corpus_pins(files: Files, run: Run) -> Iterator[tuple[str, str]]:
+    """The files of a reconsolidation study's corpus and the digests that lock and manifest give them."""
+    if not run.reconsolidation:
+        return
+    name = f"{layout.RECONSOLIDATION}/{MANIFEST}"
+    yield name, run.lock.reconsolidation_sha256
+    manifest = ReconsolidationManifest.from_bytes(required(files, run.folder, name), name)
+    for split, digest in manifest.files.items():
+        yield f"{layout.RECONSOLIDATION}/{split}", digest
+
+
+def _ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
     if not run.ledger or run.ledger[0].kind != "run_started":
         yield Problem("it does not begin with the start of a run", layout.LEDGER)
     if not run.ledger or run.ledger[-1].kind != "run_ended":
@@ -206,6 +219,7 @@ def _ledger_problems(run: Run) -> Iterator[Problem]:
         pin = run.lock.query_sets.get(task)
         name = layout.query_set(task)
         pinned[name] = (pin.resolved_sha256 if pin else "", asked[task].digest() if task in asked else "")
+    pinned |= {name: (digest, run.ledger.other_files.get(name, "")) for name, digest in _corpus_pins(files, run)}
     for name, (locked, found) in pinned.items():
         if locked != found:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)

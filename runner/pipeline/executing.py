@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runner.core import layout
@@ -17,6 +17,7 @@ from runner.execute.purse import Purse
 from runner.execute.schedule import Crew, Execution, Verdict, remove_run
 from runner.execute.volumes import Filler
 from runner.pipeline.computing import may_retry
+from runner.pipeline.control import Watchman, parts_of
 from runner.pipeline.deriving import attempt_result
 from runner.pipeline.locking import lock_study, plan_study, write_inputs
 from runner.pipeline.ordering import Orders, network_name
@@ -114,22 +115,34 @@ def execute(world: World, engine: Engine, ready: Ready, folder: Path, journal: J
         EngineError: the engine failed, or keeps something.
         EnvironmentNotReady: evidence can't be written.
     """
-    execution = execution_of(world, engine, ready, folder, journal)
+    purse = _purse(ready)
+    parts = [
+        (part, execution_of(world, engine, replace(ready, trials=part), folder, journal, purse))
+        for part in parts_of(ready.study, ready.trials)
+    ]
 
     def interrupted(number: int) -> None:
         if number == 1 and ready.study.schedule.interrupt == "finish":
             world.progress.step("interrupted: the trials that run go on to their end; once more ends them")
-            execution.drain()
+            for _, execution in parts:
+                execution.drain()
         else:
             world.progress.step("interrupted: ending the trials that run")
-            execution.cancel()
+            for _, execution in parts:
+                execution.cancel()
 
     complete = False
+    watchman = Watchman(world, ready.study, folder, journal)
     try:
         with world.interrupts.watch(interrupted):
             fill_volumes(world, engine, ready)
+            watchman.bind()
             world.progress.planned(len(ready.trials))
-            complete = execution.run()
+            for part, execution in parts:
+                complete = watchman.may_begin(part) and execution.run()
+                if not complete:
+                    break
+                watchman.recheck(part)
     finally:
         remove_run(engine, ready.lock.run)
         recorded = _recorded(world, folder) if complete and ready.study.model.record else {}
@@ -145,16 +158,20 @@ def _recorded(world: World, folder: Path) -> dict[str, str]:
     return {layout.CASSETTE: sha256_digest(data)}
 
 
-def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journal: Journal) -> Execution:
+def _purse(ready: Ready) -> Purse:
+    """What may still be spent."""
+    purse = Purse(ready.study.caps)
+    for trial, spent in ready.spent:
+        purse.note(trial, spent)
+    return purse
+
+
+def execution_of(world: World, engine: Engine, ready: Ready, folder: Path, journal: Journal, purse: Purse) -> Execution:
     """What runs the trials of `ready` in `folder`, once its volumes are filled."""
 
     def judge(trial: PlannedTrial, files: Mapping[str, bytes]) -> Verdict:
         result = attempt_result(ready.study, trial.arm, files)
         return Verdict(result.outcome, result.reason, may_retry(result))
-
-    purse = Purse(ready.study.caps)
-    for trial, spent in ready.spent:
-        purse.note(trial, spent)
 
     def settle(trial: PlannedTrial, attempt: int, files: Mapping[str, bytes] | None) -> None:
         purse.settle(trial.trial, attempt, spent_microusd(files))

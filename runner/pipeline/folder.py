@@ -12,10 +12,12 @@ from runner.core.errors import EvidenceError, StudyError
 from runner.core.lock import Lock
 from runner.core.plan import Plan
 from runner.core.prices import PriceTable
+from runner.core.reconsolidation.corpus import ReconsolidationCorpus
 from runner.core.resolved import ResolvedLabels, ResolvedStudy
 from runner.core.retrieval.queries import ResolvedQuerySet
 from runner.core.tars import files_of
 from runner.pipeline.chronicle import StoredLedger
+from runner.plan.reconsolidation_studies import resolved_cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +46,8 @@ class Run:
     ledger: StoredLedger
     query_sets: Mapping[str, ResolvedQuerySet] = field(default_factory=dict)
     """Task -> what it asks, with its labels; only of a retrieval study."""
+    reconsolidation: Mapping[str, ReconsolidationCorpus] = field(default_factory=dict)
+    """Task -> its cases with their labels; only of a reconsolidation study."""
 
     @property
     def ledger_head(self) -> Digest:
@@ -86,6 +90,7 @@ def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:
         corpora={name: files_of(required(files, folder, tar), tar) for name, tar in corpora.items()},
         ledger=ledger,
         query_sets=_query_sets(files, folder, study),
+        reconsolidation=_reconsolidation(files, folder, study),
     )
 
 
@@ -101,6 +106,19 @@ def _query_sets(files: Files, folder: Path, study: ResolvedStudy) -> dict[str, R
         if queries.corpus != task.corpus:
             raise EvidenceError("it asks another corpus than the study", document=name)
         found[task.id] = queries
+    return found
+
+
+def _reconsolidation(files: Files, folder: Path, study: ResolvedStudy) -> dict[str, ReconsolidationCorpus]:
+    """The cases of a reconsolidation study, by task: each is of what its task gives."""
+    found: dict[str, ReconsolidationCorpus] = {}
+    for task in study.tasks:
+        if task.cases is not None:
+            name = f"{layout.RECONSOLIDATION}/{task.cases.split}.json"
+            corpus = _document(files, folder, name, ReconsolidationCorpus)
+            if resolved_cases(corpus, study.seed, task.id) != task.cases:
+                raise EvidenceError("its cases aren't those of the study", document=name)
+            found[task.id] = corpus
     return found
 
 

@@ -21,11 +21,13 @@ from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
 from runner.images.spec import image_names
 from runner.pipeline import imaging
+from runner.pipeline.contracts import freeze_contract
 from runner.pipeline.preflight import ready_engine
 from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Images, Indexer
 from runner.plan.load import read_study
+from runner.plan.reconsolidation import read_reconsolidation
 from runner.ports.engine import ContainerSpec, Tmpfs
 
 if TYPE_CHECKING:
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
 
     from runner.core.lock import HarnessPin
     from runner.core.plan import Plan
+    from runner.core.reconsolidation.contract import Contract
     from runner.core.resolved import ResolvedStudy
     from runner.images.oci import BuiltImage
     from runner.pipeline.world import World
     from runner.plan.corpora import Corpus
     from runner.plan.index import Index
     from runner.plan.load import LoadedStudy, ReadStudy
+    from runner.plan.reconsolidation import FrozenCorpus
     from runner.ports.engine import Engine, EngineInfo
 
 _MIB: Final = 1 << 20
@@ -56,6 +60,10 @@ class Planned:
     plan: Plan
     query_sets: Mapping[str, ResolvedQuerySet]
     """Task -> what it asks, with its labels; only of a retrieval study."""
+    reconsolidation: FrozenCorpus | None = None
+    """Cases with their labels; only of a reconsolidation study."""
+    contract: Contract | None = None
+    """What is agreed on about its review."""
 
     @property
     def study(self) -> ResolvedStudy:
@@ -84,6 +92,8 @@ def plan_study(world: World, path: Path) -> Planned:
     problems = list(read.problems)
     corpora, missing = _corpora(world, read, problems)
     loaded, query_sets = read.loaded, dict[str, ResolvedQuerySet]()
+    frozen: FrozenCorpus | None = None
+    contract: Contract | None = None
     # Beyond this, what is wrong with a study would only be said twice.
     if loaded is not None and not problems and missing is None:
         study = loaded.study
@@ -94,6 +104,8 @@ def plan_study(world: World, path: Path) -> Planned:
             problems += source_problems(loaded.labels.labels, workspaces, loaded.labels_document)
         query_sets, unfit = resolved_query_sets(loaded, corpora)
         problems += [*unfit, *retrieval_gate_problems(study.gates, query_sets, loaded.document)]
+        frozen, contract, unfit = _reviewed(world, loaded)
+        problems += unfit
     if loaded is None or problems:
         raise StudyError.of([*problems, *(missing.problems if missing is not None else ())])
     if missing is not None:
@@ -107,7 +119,19 @@ def plan_study(world: World, path: Path) -> Planned:
         repetitions=study.repetitions,
         control_first=study.schedule.control_first,
     )
-    return Planned(loaded, corpora, plan, query_sets)
+    return Planned(loaded, corpora, plan, query_sets, frozen, contract)
+
+
+def _reviewed(world: World, loaded: LoadedStudy) -> tuple[FrozenCorpus | None, Contract | None, list[Problem]]:
+    """The corpus and the contract of a reconsolidation study, and everything that is wrong with them."""
+    if loaded.manifest is None:
+        return None, None, []
+    try:
+        frozen = read_reconsolidation(loaded.manifest, world.files, world.sources())
+        contract = None if loaded.contract is None else freeze_contract(world, loaded.contract)
+    except StudyError as error:
+        return None, None, [*error.problems]
+    return frozen, contract, []
 
 
 def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, str]) -> Locked:
@@ -160,6 +184,11 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
         documents[layout.LABELS] = planned.loaded.labels.to_bytes()
     documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
     documents |= query_inputs(planned.query_sets, planned.corpora)
+    if planned.reconsolidation is not None:
+        kept = planned.reconsolidation.files
+        documents |= {f"{layout.RECONSOLIDATION}/{name}": data for name, data in kept.items()}
+    if planned.contract is not None:
+        documents[layout.CONTRACT] = planned.contract.to_bytes()
     documents |= {layout.index_tar(name): index.archive for name, index in locked.indexes.items()}
     documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
     # The lock last: a folder that holds one holds everything that it pins.
@@ -288,6 +317,7 @@ def _lock(
             memory_bytes=info.memory_bytes,
         ),
         harness=identity.harness,
+        reconsolidation_sha256=planned.reconsolidation.manifest.digest() if planned.reconsolidation is not None else "",
         gates=study.gates,
     )
 

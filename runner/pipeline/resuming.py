@@ -20,6 +20,7 @@ from runner.execute.journal import Journal
 from runner.execute.pod import VOLUME_ROLES
 from runner.execute.schedule import Standing, end_detail, remove_run
 from runner.pipeline import imaging
+from runner.pipeline.control import completed
 from runner.pipeline.executing import Ran, execute
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.ready import Ready
@@ -86,8 +87,14 @@ def _remove_half_made(engine: Engine, run: Run) -> None:
 
 
 def unfinished(run: Run) -> tuple[str, ...]:
-    """The trials of `run` whose last attempt wasn't final, or that were never tried."""
+    """The trials of `run` whose last attempt wasn't final, or that were never tried.
+
+    A trial of a control that goes first is done only when it completed: without it no other arm starts.
+    """
     done = {line.trial for line in run.ledger if line.kind == "attempt_ended" and line.detail.get("final") == "yes"}
+    if run.study.schedule.control_first:
+        held = completed(run.ledger)
+        done -= {one.trial for one in run.plan.trials if one.arm == run.study.control and one.trial not in held}
     return tuple(planned.trial for planned in run.plan.trials if planned.trial not in done)
 
 

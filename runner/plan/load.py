@@ -30,6 +30,7 @@ from runner.core.resolved import (
 )
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
 from runner.plan.reconsolidation_studies import (
+    manifest_of,
     needs_no_model,
     read_split,
     reconsolidation_problems,
@@ -80,6 +81,10 @@ class LoadedStudy:
     """What the gateways play in mode `replay`."""
     query_sets: Mapping[str, QuerySet] = field(default_factory=dict)
     """Task -> what it asks, with its labels; only of a retrieval study."""
+    manifest: Path | None = None
+    """Where the manifest of a reconsolidation study's corpus should be."""
+    contract: Path | None = None
+    """Where the terms of its review are."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +232,8 @@ def _loaded(
         prices=_prices(reading, declared, document),
         cassette=_cassette(reading, declared, document),
         query_sets=reading.query_sets,
+        manifest=manifest_of(declared, reading.root),
+        contract=None if declared.contract is None else reading.root / declared.contract,
     )
 
 

@@ -13,6 +13,7 @@ from runner.core.reconsolidation.corpus import ReconsolidationCorpus
 from runner.core.resolved import ResolvedCase, ResolvedCases, ResolvedProbe
 from runner.core.study import ReconsolidationClient
 from runner.core.systems import Reconsolidator
+from runner.plan.reconsolidation import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,6 +40,9 @@ def reconsolidation_problems(declared: StudyFile, document: str) -> Iterator[Pro
     if not is_reconsolidation(declared):
         yield from _foreign_problems(declared, document)
         return
+    if not declared.schedule.control_first:
+        message = "what the control answers is frozen before any other arm starts"
+        yield Problem(message, document, "schedule.control_first", "say control_first = true")
     if declared.labels is not None:
         yield Problem("the corpus of a reconsolidation study brings its labels", document, "labels", "leave it out")
     if declared.corpora:
@@ -56,10 +60,18 @@ def reconsolidation_problems(declared: StudyFile, document: str) -> Iterator[Pro
 def _foreign_problems(declared: StudyFile, document: str) -> Iterator[Problem]:
     if not declared.corpora:
         yield Problem("missing", document, "corpora")
+    if declared.contract is not None:
+        yield Problem("only a reconsolidation study is reviewed", document, "contract", "leave it out")
     for arm in declared.arms:
         if arm.system is not None and not arm.system.is_retrieval:
             message = "only a client of kind reconsolidation runs such a system"
             yield Problem(message, document, f"arms.{arm.name}.system", "leave it out")
+
+
+def manifest_of(declared: StudyFile, root: Path) -> Path | None:
+    """Where the manifest of the study's corpus should be: beside its splits; None of a study without cases."""
+    splits = [task.cases for task in declared.tasks if task.cases is not None]
+    return (root / splits[0]).parent / MANIFEST if splits else None
 
 
 def read_split(

@@ -12,6 +12,7 @@ from runner.publish.contrasts import GROUPS, Card, Compared, Forest, cards, diff
 from runner.publish.evidence import Evidence
 from runner.publish.headlines import headline, nothing_complete
 from runner.publish.listing import Listing, figures, grouped, words
+from runner.publish.memories import Memories
 from runner.publish.retrieval import Retrieval
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class PageTexts:
         """One sentence a treatment on the first headline measure; or why the arms aren't compared."""
         if self.summary.retrieval is not None:
             return tuple(Retrieval(self.summary, self.summary.retrieval).headlines())
+        if self.summary.reconsolidation is not None:
+            return tuple(Memories(self.summary, self.summary.reconsolidation).headlines())
         if self.summary.obstacles:
             return tuple(f"The arms are not compared: {reason}." for reason in self.summary.obstacles)
         if not self.summary.census.complete_blocks:
@@ -94,7 +97,7 @@ class PageTexts:
 
     def cards(self) -> tuple[Card, ...]:
         """The headline measures of every treatment; none where nothing is compared."""
-        if not self.compares() or self.summary.retrieval is not None:
+        if not self.compares() or self.summary.retrieval is not None or self.summary.reconsolidation is not None:
             return ()
         view = self.summary.views[0]
         compared = [self.compared(view, name, arm) for arm in self.treatments for name in self.summary.headline]

@@ -16,6 +16,7 @@ from runner.publish.accounts import Accounts
 from runner.publish.conditions import Conditions
 from runner.publish.evidence import Evidence
 from runner.publish.headlines import census_line
+from runner.publish.memories import Memories
 from runner.publish.origins import made_from
 from runner.publish.page import PageTexts
 from runner.publish.retrieval import Retrieval
@@ -23,7 +24,7 @@ from runner.publish.retrieval import Retrieval
 if TYPE_CHECKING:
     from runner.core.summary import Summary
 
-_TEMPLATES: Final = ("report.html", "figures.html", "retrieval.html")
+_TEMPLATES: Final = ("report.html", "figures.html", "retrieval.html", "memories.html")
 
 
 def render_report(summary: Summary) -> bytes:
@@ -44,6 +45,7 @@ def render_report(summary: Summary) -> bytes:
         evidence=Evidence(summary),
         accounts=Accounts(summary),
         conditions=Conditions(summary),
+        memories=None if summary.reconsolidation is None else Memories(summary, summary.reconsolidation),
         retrieval=None if summary.retrieval is None else Retrieval(summary, summary.retrieval),
         made_from=made_from(summary),
         census_line=census_line(summary),

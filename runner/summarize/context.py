@@ -81,6 +81,8 @@ class SummaryContext:
     gates: tuple[Gate, ...] = ()
     ceilings: Mapping[str, int] = field(default_factory=dict)
     """Measure -> the most that one trial may have of it, where the study limits it."""
+    control_first: bool = False
+    """The control ran before any other arm: what order does can't be told."""
     pins: tuple[Pin, ...] = ()
     checks: tuple[Check, ...] = ()
     """Checks that other stages executed."""

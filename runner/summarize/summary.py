@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from runner.core.plan import Plan
+    from runner.core.reconsolidation.section import ReconsolidationSection
     from runner.core.records import Record, Score
     from runner.summarize.context import ArmFacts, SummaryContext
     from runner.summarize.pairs import MeasuredPairs
@@ -67,8 +68,13 @@ def summarize(context: SummaryContext, plan: Plan, records: Iterable[Record], sc
     return summarize_table(context, tabulate(plan, join_facts(context, plan, records, scores)))
 
 
-def summarize_table(context: SummaryContext, table: Table, retrieval: RetrievalFacts | None = None) -> Summary:
-    """The summary of a run whose trials stand in `table`, and, of a retrieval study, what its rankings come to.
+def summarize_table(
+    context: SummaryContext,
+    table: Table,
+    retrieval: RetrievalFacts | None = None,
+    reconsolidation: ReconsolidationSection | None = None,
+) -> Summary:
+    """The summary of a run whose trials stand in `table`, and what rankings or memories come to, where there are any.
 
     Raises:
         EvidenceError: the arms of the context are not those of the plan.
@@ -117,12 +123,13 @@ def summarize_table(context: SummaryContext, table: Table, retrieval: RetrievalF
         if found_obstacles
         else tuple(row for row in worst_cases(table, context.ceilings) if row.measure in names_shown),
         obstacles=found_obstacles,
-        order_effect=() if found_obstacles else order_effect(measured, table),
+        order_effect=() if found_obstacles or context.control_first else order_effect(measured, table),
         drift=() if found_obstacles else drift(measured, table),
         cache_warmth=cache_warmth(folds) if context.model.exists else (),
         cold_starts=cold_starts(table) if context.model.exists else (),
         versions=found_versions,
-        inert=inert_trials(folds, arms) if context.model.exists else (),
+        # What is in a store that reconsolidates says whether its memory was used.
+        inert=inert_trials(folds, arms) if context.model.exists and reconsolidation is None else (),
         findings=(*group_findings(folds), *(() if retrieval is None else retrieval_findings(retrieval))),
         models=model_tokens(folds),
         tools=tool_totals(folds),
@@ -138,6 +145,7 @@ def summarize_table(context: SummaryContext, table: Table, retrieval: RetrievalF
             *context.not_checked,
         ),
         retrieval=section,
+        reconsolidation=reconsolidation,
     )
 
 

@@ -11,8 +11,8 @@ class RuleCheck(Part):
     name: str
     met: bool
     count: int
-    of: int | None
-    """None of a rule that counts what may not be."""
+    of: QuantityField
+    """Unavailable of a rule that counts what may not be."""
     share_ppm: QuantityField
     """Rounded down; unavailable where there is nothing to divide by."""
 
