@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from runner.adjudicate.assessing import Given, Reviewed, assess
 from runner.adjudicate.blinding import Bound, blind, outputs_of
+from runner.adjudicate.comparing import key_differences, packet_differences
 from runner.adjudicate.deciding import decision_problems, undecided
 from runner.adjudicate.form import render_form
 from runner.adjudicate.judging import judged
@@ -173,17 +174,14 @@ def _rebuilt(world: World, review: Path, run: ReviewedRun, key: Key) -> Packet:
     if problems:
         raise EvidenceError.of(problems)
     packet, again = _blinded(run, Bound(key.secret, key.run, key.observations_sha256, key.contract_sha256))
-    expected = {
-        PACKET: packet.to_bytes(),
-        FORM: render_form(packet),
-        KEY: again.to_bytes(),
-        COMMITMENT: _commitment(packet, again).to_bytes(),
-    }
-    problems = [
-        Problem("it is missing" if data is None else "it isn't what secret and observations give", name)
-        for name, wanted in expected.items()
-        if (data := world.files.read(review / name)) != wanted
-    ]
+    held = {name: world.files.read(review / name) for name in (PACKET, FORM, KEY, COMMITMENT)}
+    problems = [Problem("it is missing", name) for name, data in held.items() if data is None]
+    problems += packet_differences(held[PACKET] or packet.to_bytes(), packet, PACKET)
+    problems += key_differences(held[KEY] or again.to_bytes(), again, KEY)
+    if held[FORM] not in (None, render_form(packet)):
+        problems.append(Problem("it isn't the form of this packet, or was made by another version", FORM))
+    if held[COMMITMENT] not in (None, _commitment(packet, again).to_bytes()):
+        problems.append(Problem("another key or another packet was committed to", COMMITMENT))
     if problems:
         raise EvidenceError.of(problems)
     return packet

@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from runner.adapters.harness import package_sources
 from runner.adjudicate.contracting import Pinned, make_contract
@@ -23,8 +24,10 @@ from runner.core.reconsolidation.packet import ATTESTATION, Decision, Decisions,
 from runner.core.reconsolidation.register import HoldoutRegister
 from runner.core.usage import ModelUsage
 from runner.plan.reconsolidation import FrozenCorpus, read_reconsolidation
+from tests.fakes.clock import FakeClock, FakeEntropy
 from tests.fakes.files import MemoryFiles
 from tests.fakes.records import RunSpec, Usage, make_record
+from tests.fakes.signatures import WordSignatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from runner.core.outcomes import Outcome
     from runner.core.reconsolidation.corpus import Case
     from runner.core.reconsolidation.packet import Entry, Packet
+    from runner.pipeline.world import World
     from runner.ports.files import Files
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpora" / "reconsolidation" / "v1"
@@ -225,6 +229,18 @@ def steps_of(data: bytes) -> list[dict[str, Any]]:
     """What the lines of a journal say, without their numbers and links."""
     kept = ("kind", "trial", "attempt", "files", "detail")
     return [{name: json.loads(line)[name] for name in kept} for line in data.splitlines()]
+
+
+def world_of(files: Files, program: Mapping[str, bytes] | None = None) -> World:
+    """What of the outside a review needs; `program` stands in for the files of this program."""
+    outside = SimpleNamespace(
+        files=files,
+        entropy=FakeEntropy(),
+        clock=FakeClock(),
+        sources=lambda: sources() if program is None else program,
+        signatures=WordSignatures(files),
+    )
+    return cast("World", outside)
 
 
 def judge(entry: Entry) -> Decision:
