@@ -92,6 +92,7 @@ def expectation_of(study: ResolvedStudy, arm: ResolvedArm) -> Expectation:
         mcp_servers=_servers(arm),
         sidecar=arm.sidecar,
         goes_out=study.model.goes_out,
+        capped=study.caps.capped,
         prints_store=study.client.kind == "reconsolidation",
     )
 

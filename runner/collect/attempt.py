@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runner.clients.registry import client_of
 from runner.clients.report import counted, finding, short
 from runner.collect.answers import answer_findings
+from runner.collect.charged import charged_microusd
 from runner.collect.classification import classify
 from runner.collect.documents import Documents, read_documents
 from runner.collect.offered import with_start
@@ -22,6 +23,7 @@ from runner.core.findings import FindingKind
 from runner.core.outcomes import Outcome
 from runner.core.prices import FIXTURE_MODEL
 from runner.core.quantities import Quantity, Unavailable
+from runner.core.records import NOT_CAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +43,7 @@ class AttemptResult:
     answer: str
     observed: tuple[ModelUsage, ...]
     observed_memory: tuple[ModelUsage, ...]
+    charged_microusd: Quantity
     reported: tuple[ModelUsage, ...]
     reported_cost_microusd: Quantity
     turns: Quantity
@@ -73,6 +76,7 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
         answer=report.answer if verdict.outcome is Outcome.COMPLETED else "",
         observed=observed,
         observed_memory=_observed(documents, "memory"),
+        charged_microusd=charged_microusd(documents) if expectation.capped else NOT_CAPPED,
         reported=report.reported,
         reported_cost_microusd=report.cost_microusd,
         turns=report.turns,

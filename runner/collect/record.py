@@ -8,7 +8,7 @@ from runner.collect.attempt import AttemptResult
 from runner.collect.timing import no_timing
 from runner.core.outcomes import Outcome
 from runner.core.quantities import Unavailable
-from runner.core.records import AttemptRecord, Record
+from runner.core.records import NOT_CAPPED, AttemptRecord, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ _NOT_RUN = AttemptResult(
     answer="",
     observed=(),
     observed_memory=(),
+    charged_microusd=NOT_CAPPED,
     reported=(),
     reported_cost_microusd=Unavailable(_NOT_RUN_REASON),
     turns=Unavailable(_NOT_RUN_REASON),
@@ -71,5 +72,6 @@ def _attempt(number: int, attempt: AttemptResult) -> AttemptRecord:
         reason=attempt.reason,
         observed=attempt.observed,
         observed_memory=attempt.observed_memory,
+        charged_microusd=attempt.charged_microusd,
         evidence=attempt.evidence,
     )

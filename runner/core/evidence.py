@@ -292,6 +292,8 @@ class Expectation:
     """Whether the arm reaches the sidecar."""
     goes_out: bool = False
     """Whether the gateway's requests leave for a provider."""
+    capped: bool = False
+    """Whether the gateway kept to a cap on spend."""
     prints_store: bool = False
     """Whether the sidecar was to print what its store holds."""
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from runner.core.documents import Document, Part, QuantityField
 from runner.core.outcomes import Outcome
+from runner.core.quantities import Unavailable
 from runner.core.usage import ModelUsage
+
+NOT_CAPPED: Final = Unavailable("nothing is capped")
+"""In place of what counts against the caps, where there are none."""
 
 
 class Finding(Part):
@@ -36,6 +40,8 @@ class AttemptRecord(Part):
     """Name of each raw file -> its digest."""
     observed_memory: tuple[ModelUsage, ...] = ()
     """By the gateway, for requests that the memory itself made."""
+    charged_microusd: QuantityField = NOT_CAPPED
+    """What the attempt counts against the caps."""
 
 
 class Timing(Part):

@@ -493,6 +493,10 @@ class Spend(Part):
     """Attempts of which some tokens aren't known."""
     attempts_without_cost: int
     """Attempts of which some tokens aren't known, or have no price."""
+    charged_microusd: QuantityField
+    """What counts against the caps, by the gateways' own account: of answers that nobody can price, the worst case."""
+    attempts_without_charge: int
+    """Attempts of which nobody knows that: all that they were granted counts."""
 
 
 class Check(Part):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runner.collect.charged import charged_microusd
 from runner.collect.documents import read_documents
-from runner.core.evidence import OutcomeHint
-from runner.core.quantities import Unavailable
+from runner.core.quantities import Measured
 from runner.execute.schedule import NEVER_RUN
 from runner.pipeline.folder import required
 
@@ -24,15 +24,8 @@ def spent_microusd(files: Mapping[str, bytes] | None) -> int | None:
         return None
     if not files:
         return 0
-    documents = read_documents(files)
-    engine, log = documents.engine, documents.exchanges
-    if isinstance(engine, Unavailable):
-        return None
-    if engine.trial is None or not engine.trial.was_started():
-        return 0
-    if isinstance(log, Unavailable) or log.damage or log.absent() or engine.outcome_hint is OutcomeHint.ENGINE_ERROR:
-        return None
-    return sum(exchange.charged_microusd or 0 for exchange in log.exchanges)
+    charged = charged_microusd(read_documents(files))
+    return charged.value if isinstance(charged, Measured) else None
 
 
 def earlier_spend(files: Files, run: Run) -> Iterator[tuple[PlannedTrial, int | None]]:

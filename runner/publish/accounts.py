@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.core.outcomes import CONSEQUENCES, Outcome
+from runner.core.quantities import Measured
+from runner.core.summary import Spend
 from runner.publish import formatting
 from runner.publish.listing import Listing, cell, code, figures, listing, words
 
 if TYPE_CHECKING:
     from runner.core.summary import CensusRow, Summary
+
+_CAPS_COUNT: Final = (
+    "Cost is what is known, at list price. Caps count more: an answer that was cut, or whose usage or price isn't "
+    "known, at its worst case; a long prompt at its highest rate; and every answer is rounded up by itself."
+)
 
 
 class Accounts:
@@ -122,22 +129,44 @@ class Accounts:
         )
 
     def _spend(self) -> tuple[Listing, ...]:
+        spend = self._summary.spend
+        headings = ("Trials", "Attempts", "Repeated", "Tokens", "Cost", "Of it the memory's", "Counted by caps")
+        lines = [(item.arm, *_spent(item)) for item in spend]
+        if len(spend) > 1:
+            lines.append(("all arms", *_spent(_together(spend))))
         return listing(
             "What all attempts used, failed and repeated ones included, at list price",
-            (*words("Arm"), *figures("Trials", "Attempts", "Repeated", "Tokens", "Cost", "Of it the memory's")),
-            [
-                (
-                    item.arm,
-                    f"{item.trials:,}",
-                    f"{item.attempts:,}",
-                    f"{item.repeated:,}",
-                    f"{item.tokens:,}" + _unmeasured(item.attempts_without_tokens),
-                    formatting.dollars(item.cost_microusd) + _unmeasured(item.attempts_without_cost),
-                    formatting.dollars(item.memory_cost_microusd),
-                )
-                for item in self._summary.spend
-            ],
+            (*words("Arm"), *figures(*headings)),
+            lines,
+            _CAPS_COUNT if any(isinstance(item.charged_microusd, Measured) for item in spend) else "",
         )
+
+
+def _spent(item: Spend) -> tuple[str, ...]:
+    charged = item.charged_microusd
+    return (
+        f"{item.trials:,}",
+        f"{item.attempts:,}",
+        f"{item.repeated:,}",
+        f"{item.tokens:,}" + _unmeasured(item.attempts_without_tokens),
+        formatting.dollars(item.cost_microusd) + _unmeasured(item.attempts_without_cost),
+        formatting.dollars(item.memory_cost_microusd),
+        # Where nothing is capped there is no such column.
+        formatting.dollars(charged.value) + _ungranted(item.attempts_without_charge)
+        if isinstance(charged, Measured)
+        else "",
+    )
+
+
+def _together(spend: tuple[Spend, ...]) -> Spend:
+    """The sums over all arms."""
+    counts = [name for name in Spend.model_fields if name not in {"arm", "charged_microusd"}]
+    known = [item.charged_microusd for item in spend if isinstance(item.charged_microusd, Measured)]
+    return Spend(
+        arm="",
+        charged_microusd=Measured(sum(charge.value for charge in known)) if known else spend[0].charged_microusd,
+        **{name: sum(getattr(item, name) for item in spend) for name in counts},
+    )
 
 
 def _standing(outcome: Outcome) -> str:
@@ -159,3 +188,7 @@ def _reasons(rows: dict[str, CensusRow], arms: tuple[str, ...]) -> list[str]:
 
 def _unmeasured(count: int) -> str:
     return f" or more: {formatting.counted(count, 'attempt')} not wholly known" if count else ""
+
+
+def _ungranted(count: int) -> str:
+    return f" and the whole grant of {formatting.counted(count, 'attempt')}" if count else ""

@@ -11,7 +11,7 @@ from runner.core.gates import SHARES
 from runner.core.outcomes import CONSEQUENCES, Outcome
 from runner.core.prices import FIXTURE_END, PriceTable, known_cost_microusd, list_cost_microusd, unknown_usage
 from runner.core.quantities import Measured, Quantity, Unavailable, total
-from runner.core.records import Record, Timing
+from runner.core.records import NOT_CAPPED, Record, Timing
 from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, all_tokens, class_total
 from runner.summarize.measures import MEASURES, TIMED_HEADLINE, Source, source_of
 
@@ -57,9 +57,14 @@ class Spent:
     without_tokens: int
     """Attempts of which some tokens aren't known."""
     without_cost: int
+    charged_microusd: int
+    """What is known to count against the caps."""
+    without_charge: int
+    capped: int
+    """Attempts that kept to a cap."""
 
 
-_NONE: Final = Spent(0, 0, 0, 0, 0, 0)
+_NONE: Final = Spent(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +257,9 @@ def _numbers(spent: Spent) -> tuple[int, ...]:
         spent.memory_cost_microusd,
         spent.without_tokens,
         spent.without_cost,
+        spent.charged_microusd,
+        spent.without_charge,
+        spent.capped,
     )
 
 
@@ -261,6 +269,8 @@ def _spent_in(attempt: AttemptRecord, prices: PriceTable, price_model: str) -> S
     tokens = unknown or all_tokens(usages)
     cost = unknown or list_cost_microusd(usages, prices, price_model)
     known = known_cost_microusd
+    charged = attempt.charged_microusd
+    capped = charged != NOT_CAPPED
     return Spent(
         tokens=tokens.value if isinstance(tokens, Measured) else _known_tokens(usages),
         cost_microusd=cost.value if isinstance(cost, Measured) else known(usages, prices, price_model),
@@ -268,6 +278,9 @@ def _spent_in(attempt: AttemptRecord, prices: PriceTable, price_model: str) -> S
         memory_cost_microusd=known(attempt.observed_memory, prices, price_model),
         without_tokens=int(isinstance(tokens, Unavailable)),
         without_cost=int(isinstance(cost, Unavailable)),
+        charged_microusd=charged.value if isinstance(charged, Measured) else 0,
+        without_charge=int(capped and isinstance(charged, Unavailable)),
+        capped=int(capped),
     )
 
 

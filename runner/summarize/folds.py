@@ -69,6 +69,9 @@ class SpendSums:
     memory_cost_microusd: int = 0
     without_tokens: int = 0
     without_cost: int = 0
+    charged_microusd: int = 0
+    without_charge: int = 0
+    capped: int = 0
 
     def take(self, facts: Facts) -> None:
         """Add one trial."""
@@ -81,6 +84,9 @@ class SpendSums:
         self.memory_cost_microusd += facts.spent.memory_cost_microusd
         self.without_tokens += facts.spent.without_tokens
         self.without_cost += facts.spent.without_cost
+        self.charged_microusd += facts.spent.charged_microusd
+        self.without_charge += facts.spent.without_charge
+        self.capped += facts.spent.capped
 
 
 @dataclass

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from runner.core.quantities import Measured, Unavailable
+from runner.core.records import NOT_CAPPED
 from runner.core.summary import Spend
 
 if TYPE_CHECKING:
-    from runner.summarize.folds import Folds
+    from runner.core.quantities import Quantity
+    from runner.summarize.folds import Folds, SpendSums
+
+NO_ATTEMPT: Final = Unavailable("no attempt was made")
 
 
 def spend_of_all_attempts(folds: Folds) -> tuple[Spend, ...]:
@@ -28,6 +33,14 @@ def spend_of_all_attempts(folds: Folds) -> tuple[Spend, ...]:
             memory_cost_microusd=sums.spend.memory_cost_microusd,
             attempts_without_tokens=sums.spend.without_tokens,
             attempts_without_cost=sums.spend.without_cost,
+            charged_microusd=_charged(sums.spend),
+            attempts_without_charge=sums.spend.without_charge,
         )
         for arm, sums in folds.arms.items()
     )
+
+
+def _charged(sums: SpendSums) -> Quantity:
+    if sums.capped:
+        return Measured(sums.charged_microusd)
+    return NOT_CAPPED if sums.attempts else NO_ATTEMPT

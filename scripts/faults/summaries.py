@@ -26,6 +26,8 @@ OF_THE_INTERRUPTION: Final = (
     "spend[].cost_microusd",
     "spend[].attempts_without_tokens",
     "spend[].attempts_without_cost",
+    "spend[].charged_microusd",
+    "spend[].attempts_without_charge",
     # How many things were looked at, and the verdicts stay: one file more for each attempt.
     "checks[].checked",
 )

@@ -205,6 +205,7 @@ def test_sixteen_pods_at_once_spend_no_more_than_the_study_may(
 
     summary = json.loads(done.stdout)
     assert sum(spend["cost_microusd"] for spend in summary["spend"]) <= charged
+    assert sum(spend["charged_microusd"] for spend in summary["spend"]) == charged
     assert sum(spend["attempts"] for spend in summary["spend"]) == 2 * blocks
     census = {(item["outcome"], item["trials"]) for item in summary["census"]["by_arm"]}
     assert census == {("cap_exceeded", blocks)}

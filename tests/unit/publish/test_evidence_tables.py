@@ -69,6 +69,43 @@ TWO = summary_of(
 THREE = summary_of(RunSpec(arms=("off", "memory", "other")))
 
 
+def spend_table(summary: Summary) -> Listing:
+    (table,) = [item for item in Accounts(summary).usage() if item.caption.startswith("What all attempts used")]
+    return table
+
+
+def test_what_all_attempts_used_is_summed_up_over_the_arms() -> None:
+    """Where nothing is capped nothing is said of caps."""
+    table = spend_table(THREE)
+    assert [line[0] for line in table.lines] == ["off", "memory", "other", "all arms"]
+    assert [line[1] for line in table.lines] == ["24", "24", "24", "72"]
+    assert "Counted by caps" not in [column.heading for column in table.columns]
+    assert table.note == ""
+
+
+def test_what_caps_counted_stands_beside_the_cost_and_says_why_it_is_more() -> None:
+    """Arm by arm and together; an attempt of which nobody knows counts with its whole grant."""
+    spend = THREE.spend
+    capped = THREE.model_copy(
+        update={
+            "spend": (
+                spend[0].model_copy(update={"cost_microusd": 900_000, "charged_microusd": Measured(1_234_567)}),
+                spend[1].model_copy(update={"charged_microusd": Measured(0), "attempts_without_charge": 2}),
+                spend[2].model_copy(update={"charged_microusd": Unavailable("no attempt was made")}),
+            )
+        }
+    )
+    table = spend_table(capped)
+    assert [column.heading for column in table.columns][-1] == "Counted by caps"
+    assert [line[-1] for line in table.lines] == [
+        "$1.235",
+        "$0 and the whole grant of 2 attempts",
+        "",
+        "$1.235 and the whole grant of 2 attempts",
+    ]
+    assert "an answer that was cut, or whose usage or price isn't known, at its worst case" in table.note
+
+
 def test_what_is_missing_is_a_dash_and_its_reason_stands_below() -> None:
     """Once, however often it is missing; a group without lines, and a table without any, isn't shown."""
     columns = (*words("Arm"), *figures("Ratio", "Blocks"))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from runner.collect.attempt import collect_attempt
 from runner.core.outcomes import Outcome
 from runner.core.prices import FIXTURE_MODEL
-from runner.core.quantities import Unavailable
+from runner.core.quantities import Measured, Unavailable
 from runner.core.summary import Spend
 from runner.summarize.summary import summarize
 from tests.fakes.attempts import exchange, good_control, lines, usage
 from tests.fakes.records import Run, RunSpec, Usage, make_run, model_usage
 
 if TYPE_CHECKING:
+    from runner.core.quantities import Quantity
     from runner.core.usage import ModelUsage
 
 # 100 input tokens of claude-sonnet-4-5 at 3 dollars per million.
@@ -60,6 +61,8 @@ def test_failed_and_repeated_attempts_count() -> None:
         memory_cost_microusd=0,
         attempts_without_tokens=1,
         attempts_without_cost=1,
+        charged_microusd=Unavailable("nothing is capped"),
+        attempts_without_charge=0,
     )
 
 
@@ -107,6 +110,31 @@ def test_what_has_no_price_is_told_and_adds_nothing() -> None:
     found = spend_of(with_usage((odd, model_usage(FIXTURE_MODEL, USED))))
     assert (found.tokens, found.cost_microusd) == (200, 300)
     assert (found.attempts_without_tokens, found.attempts_without_cost) == (0, 1)
+
+
+def with_charges(*charges: Quantity) -> Run:
+    """One trial an arm; the attempts of the treatment's count so much against the caps."""
+    run = make_run(RunSpec(tasks=("a",), repetitions=1))
+    record = next(item for item in run.records if item.arm == "memory")
+    attempts = tuple(
+        record.attempts[0].model_copy(update={"number": number, "charged_microusd": charge})
+        for number, charge in enumerate(charges, 1)
+    )
+    return run.with_records({record.trial: record.model_copy(update={"attempts": attempts})})
+
+
+def test_what_caps_counted_stands_beside_what_is_known() -> None:
+    """Of every attempt; one of which nobody knows it is told, for its whole grant counts."""
+    run = with_charges(Measured(1_200), Measured(34), Unavailable("exchanges.jsonl is missing"))
+    found = spend_of(run)
+    assert (found.charged_microusd, found.attempts_without_charge) == (Measured(1_234), 1)
+    control = spend_of(run, "off")
+    assert (control.charged_microusd, control.attempts_without_charge) == (Unavailable("nothing is capped"), 0)
+
+
+def test_an_arm_without_attempts_says_nothing_about_caps() -> None:
+    """There may have been some."""
+    assert spend_of(with_charges()).charged_microusd == Unavailable("no attempt was made")
 
 
 def test_lost_evidence_is_never_free() -> None:
