@@ -28,6 +28,7 @@ from runner.plan.corpora import CorpusReader
 from runner.plan.index import Images, Indexer
 from runner.plan.load import read_study
 from runner.plan.reconsolidation import read_reconsolidation
+from runner.plan.reconsolidation_studies import agreed_problems
 from runner.ports.engine import ContainerSpec, Tmpfs
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _reviewed(world: World, loaded: LoadedStudy) -> tuple[FrozenCorpus | None, C
         contract = None if loaded.contract is None else freeze_contract(world, loaded.contract)
     except StudyError as error:
         return None, None, [*error.problems]
-    return frozen, contract, []
+    return frozen, contract, [] if contract is None else [*agreed_problems(loaded.study, contract, loaded.document)]
 
 
 def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, str]) -> Locked:

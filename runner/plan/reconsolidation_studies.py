@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import EvidenceError, Problem
 from runner.core.plan import by_digest
-from runner.core.reconsolidation.corpus import ReconsolidationCorpus
+from runner.core.reconsolidation.corpus import SPLITS, ReconsolidationCorpus
 from runner.core.resolved import ResolvedCase, ResolvedCases, ResolvedProbe
 from runner.core.study import ReconsolidationClient
 from runner.core.systems import Reconsolidator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from runner.core.reconsolidation.contract import Contract
+    from runner.core.resolved import ResolvedStudy
     from runner.core.study import Arm, StudyFile
     from runner.ports.files import Files
 
@@ -66,6 +68,25 @@ def _foreign_problems(declared: StudyFile, document: str) -> Iterator[Problem]:
         if arm.system is not None and not arm.system.is_retrieval:
             message = "only a client of kind reconsolidation runs such a system"
             yield Problem(message, document, f"arms.{arm.name}.system", "leave it out")
+
+
+def agreed_problems(study: ResolvedStudy, contract: Contract, document: str) -> Iterator[Problem]:
+    """Whatever of a study isn't what its contract says: nothing could be reviewed afterwards."""
+    terms = contract.terms
+    agreed = {arm.name: str(arm.mode) for arm in terms.arms}
+    found = {arm.name: str(getattr(arm.system, "mode", "")) for arm in study.arms}
+    if agreed != found:
+        told = ", ".join(f"{name} ({mode})" for name, mode in agreed.items())
+        yield Problem(f"the contract has the arms {told}", document, "arms")
+    elif terms.control != study.control:
+        yield Problem(f"the contract has the control {terms.control!r}", document, "control")
+    if terms.repeats != study.repetitions:
+        yield Problem(f"the contract has {terms.repeats} repeats", document, "repetitions")
+    if any(task.cases is None or task.id != task.cases.split for task in study.tasks) or len(study.tasks) != len(
+        SPLITS
+    ):
+        message = f"the contract's splits are {', '.join(SPLITS)}: each is a task of that id"
+        yield Problem(message, document, "tasks")
 
 
 def manifest_of(declared: StudyFile, root: Path) -> Path | None:
