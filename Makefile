@@ -12,7 +12,7 @@ PYTEST ?=
 # Parts that `make faults` runs, as in: make faults FAULTS="clients killed"; all of them by default.
 FAULTS ?=
 # Studies that `make bench` runs, in this order.
-STUDIES ?= corpora/fixture/study.toml corpora/retrieval/study.toml
+STUDIES ?= corpora/fixture/study.toml corpora/retrieval/study.toml corpora/reconsolidation/study.toml
 
 help: ## this screen
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
