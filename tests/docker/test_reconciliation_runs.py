@@ -119,7 +119,8 @@ def test_each_finding_says_what_it_is_about(ran: Ran) -> None:
 def test_what_both_know_agrees_class_by_class(ran: Ran) -> None:
     """Where the client counts a cut answer too, its input is the gateway's; what it leaves out is in nothing it reports."""
     for record in ran.records.values():
-        reported, observed = tokens(record.json_value()["reported"]), tokens(record.json_value()["observed"])
+        document: Any = record.json_value()
+        reported, observed = tokens(document["reported"]), tokens(document["observed"])
         kinds = {item.kind for item in record.findings}
         if not record.reported or "usage_disagrees" in kinds:
             continue
