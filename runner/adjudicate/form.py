@@ -7,6 +7,7 @@ in it can act, turn the writing, or hide.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Final
@@ -43,8 +44,18 @@ def render_form(packet: Packet) -> bytes:
     return "".join(parts[piece] if number % 2 else piece for number, piece in enumerate(pieces)).encode("utf-8")
 
 
+class _Texts:
+    """Texts that many entries show, looked at once."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[str, frozenset[str]], int] = {}
+        """A text, and the names in what stands beside it -> its place in the page's data."""
+        self.visible = functools.cache(visible)
+        self.names = functools.cache(names_in)
+
+
 def _data(packet: Packet) -> Json:
-    texts: dict[tuple[str, frozenset[str]], int] = {}
+    texts = _Texts()
     entries = [_entry(entry, texts) for entry in packet.entries]
     return {
         "packet": packet.digest(),
@@ -53,30 +64,30 @@ def _data(packet: Packet) -> Json:
         "rules": list(packet.rules),
         "attestation": ATTESTATION,
         "entries": entries,
-        "texts": [_marked(text, names) for text, names in texts],
+        "texts": [_marked(text, names) for text, names in texts.places],
     }
 
 
-def _entry(entry: Entry, texts: dict[tuple[str, frozenset[str]], int]) -> Json:
-    statements = [visible(source.statement) for source in entry.sources]
-    meanings = [visible(reference.meaning) for reference in entry.references]
-    candidate = visible(entry.candidate)
+def _entry(entry: Entry, texts: _Texts) -> Json:
+    statements = [texts.visible(source.statement) for source in entry.sources]
+    meanings = [texts.visible(reference.meaning) for reference in entry.references]
     # Names are found in what is given, never in what is judged: every candidate of a case is marked alike.
-    given = names_in((*statements, *meanings)) | {source.attribution.casefold() for source in entry.sources}
+    attributions = frozenset(source.attribution.casefold() for source in entry.sources)
+    given = texts.names(frozenset((*statements, *meanings))) | attributions
 
     def kept(text: str) -> int:
-        return texts.setdefault((text, given), len(texts))
+        return texts.places.setdefault((text, given), len(texts.places))
 
     places = {source.source: number for number, source in enumerate(entry.sources)}
     events = sorted({source.event for source in entry.sources})
     return {
         "entry": entry.entry,
-        "candidate": _marked(candidate, given),
+        "candidate": _marked(visible(entry.candidate), given),
         "sources": [
             {
                 "text": kept(statement),
-                "attribution": visible(source.attribution),
-                "scope": visible(source.scope),
+                "attribution": texts.visible(source.attribution),
+                "scope": texts.visible(source.scope),
                 "event": events.index(source.event),
             }
             for source, statement in zip(entry.sources, statements, strict=True)

@@ -10,6 +10,8 @@ from runner.core.documents import Document
 from runner.core.ledger import LedgerLine
 from runner.core.plan import Plan
 from runner.core.quantities import Measured
+from runner.core.reconsolidation.key import Key
+from runner.core.reconsolidation.packet import Packet
 from runner.core.records import Record, Score
 from runner.core.summary import Summary
 from runner.core.usage import ModelUsage
@@ -17,7 +19,7 @@ from runner.core.usage import ModelUsage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EXACT = [LedgerLine, Plan, Record, Score, Summary]
+EXACT = [Key, LedgerLine, Packet, Plan, Record, Score, Summary]
 
 
 def described(schema: Any) -> Iterator[dict[str, Any]]:

@@ -129,7 +129,12 @@
     byId("not-equivalent").setAttribute("aria-pressed", String(one.decision === "not_equivalent"));
     byId("uncertain").setAttribute("aria-pressed", String(one.decision === "uncertain"));
     byId("note").value = one.note;
-    if (focus) byId("heading").focus({ preventScroll: true });
+    if (focus) {
+      const heading = byId("heading");
+      heading.focus({ preventScroll: true });
+      const box = heading.getBoundingClientRect();
+      if (box.top < 0 || box.bottom > innerHeight) heading.scrollIntoView();
+    }
   }
 
   function save() {

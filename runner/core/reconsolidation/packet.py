@@ -57,6 +57,7 @@ class Packet(Document):
     """`packet.json`."""
 
     FORMAT: ClassVar[str] = "pairbench/review-packet"
+    EXACT: ClassVar[bool] = True
 
     rules: tuple[str, ...]
     entries: tuple[Entry, ...]
