@@ -69,13 +69,14 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
     report = client.parse(files.get(STDOUT, b""), files.get(STDERR, b""))
     report = with_start(report, client, documents, expectation)
     verdict = _verdict(documents, report, evidence)
-    observed, sidecar = _observed(documents, "client"), documents.sidecar
+    asked, sidecar = observed_usage(documents.exchanges, "client"), documents.sidecar
+    started = _may_have_asked(documents)
     return AttemptResult(
         outcome=verdict.outcome,
         reason=short(verdict.reason),
         answer=report.answer if verdict.outcome is Outcome.COMPLETED else "",
-        observed=observed,
-        observed_memory=_observed(documents, "memory"),
+        observed=asked if started else (),
+        observed_memory=observed_usage(documents.exchanges, "memory") if started else (),
         charged_microusd=charged_microusd(documents) if expectation.capped else NOT_CAPPED,
         reported=report.reported,
         reported_cost_microusd=report.cost_microusd,
@@ -87,7 +88,7 @@ def collect_attempt(evidence: AttemptEvidence) -> AttemptResult:
         client_versions=tuple(sorted({start.version for start in report.starts if start.version})),
         findings=(
             *report.findings,
-            *_findings(documents, report, expectation),
+            *_findings(documents, report, expectation, asked),
             *_answer_findings(verdict, documents, report, evidence),
         ),
         evidence={name: sha256_digest(files[name]) for name in sorted(files)},
@@ -107,24 +108,24 @@ def _answer_findings(
         yield from answer_findings(Case(documents.engine, documents, report, evidence.expectation, evidence.files))
 
 
-def _observed(documents: Documents, owner: str) -> tuple[ModelUsage, ...]:
-    """What `owner` used; nothing where the engine says that the trial never started, so that nobody could ask."""
+def _may_have_asked(documents: Documents) -> bool:
+    """Whether the trial may have started: where the engine says that it never did, nobody could ask a model."""
     engine = documents.engine
-    if not isinstance(engine, Unavailable) and (engine.trial is None or not engine.trial.was_started()):
-        return ()
-    return observed_usage(documents.exchanges, owner)
+    return isinstance(engine, Unavailable) or (engine.trial is not None and engine.trial.was_started())
 
 
 def _is_of_memory(tool: str, expectation: Expectation) -> bool:
     return any(tool in server.tool_names() for server in expectation.mcp_servers)
 
 
-def _findings(documents: Documents, report: ClientReport, expectation: Expectation) -> Iterator[Finding]:
+def _findings(
+    documents: Documents, report: ClientReport, expectation: Expectation, asked: tuple[ModelUsage, ...]
+) -> Iterator[Finding]:
     if not isinstance(documents.exchanges, Unavailable):
         exchanges = documents.exchanges.exchanges
         yield from exchange_findings(exchanges)
         of_client = [exchange for exchange in exchanges if exchange.owner == "client"]
-        yield from usage_findings(observed_usage(documents.exchanges, "client"), report.reported, of_client)
+        yield from usage_findings(asked, report.reported, of_client)
         yield from _model_findings(_models_asked(of_client, report), expectation)
         for damage in documents.exchanges.damage[:1]:
             yield finding(FindingKind.CORRUPT_LOG, f"exchanges.jsonl line {damage.line}: {damage.reason}")

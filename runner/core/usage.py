@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import Field
 
 from runner.core.documents import Part, QuantityField
-from runner.core.quantities import Measured, Quantity, Unavailable, total
+from runner.core.quantities import Quantity, Unavailable, total
 
 TOKEN_CLASSES: Final = (
     "input_tokens",
@@ -47,8 +47,8 @@ class ModelUsage(Part):
 
     def tokens(self, token_class: str) -> Quantity:
         """The tokens of `token_class`, one of `TOKEN_CLASSES`."""
-        quantity = getattr(self, token_class)
-        return quantity if isinstance(quantity, Measured | Unavailable) else Unavailable("not a quantity")
+        quantity: Quantity = getattr(self, token_class)
+        return quantity
 
 
 def class_total(usages: tuple[ModelUsage, ...], token_class: str) -> Quantity:
