@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.core.canonical import canonical_bytes
 from runner.core.errors import EvidenceError
 from runner.core.plan import Plan
 from runner.core.records import Record, Score
@@ -49,3 +50,14 @@ def test_the_broken_specimen_is_refused() -> None:
     """One digit of one token count in an attempt contradicts the trial and its score."""
     with pytest.raises(EvidenceError, match="observed of the last attempt is not that of the trial"):
         summary_from("records.broken.jsonl")
+
+
+def test_pieces_are_those_of_the_whole() -> None:
+    """A summary is written field by field: together they are its bytes, also where rows come in batches."""
+    summary = Summary.from_bytes((FOLDER / "summary.json").read_bytes(), "summary.json")
+    pieces = list(summary.pieces())
+    assert len(pieces) > 100
+    assert b"".join(pieces) == summary.to_bytes()
+    many = summary.census.rows * 60
+    larger = summary.model_copy(update={"census": summary.census.model_copy(update={"rows": many})})
+    assert b"".join(larger.pieces()) == canonical_bytes(larger.json_value()) + b"\n"
