@@ -58,4 +58,4 @@ class SshSignatures:
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
     said = (done.stderr + done.stdout).decode("utf-8", "replace").strip().splitlines()
-    return said[-1] if said else f"exit {done.returncode}"
+    return said[0] if said else f"exit {done.returncode}"

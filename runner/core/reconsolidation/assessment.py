@@ -9,7 +9,8 @@ from runner.core.documents import Document, Part, QuantityField
 FIXTURE: Final = "fixture assessment: passes no gate"
 HUMAN: Final = "assessment by people"
 NON_ACTIVATING: Final = (
-    "It activates nothing: no result is changed, and no recorded failure becomes a pass. The v1 verdict stands beside it."
+    "It activates nothing: no result is changed, and no recorded failure becomes a pass. "
+    "The v1 verdict stands beside it."
 )
 
 

@@ -1,0 +1,287 @@
+"""Each gate of a contract fails for what it is about, and for nothing else; the assessment is written all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runner.core.canonical import sha256_digest
+from runner.core.outcomes import Outcome
+from runner.core.reconsolidation.contract import Floor
+from runner.core.reconsolidation.observation import Hypothesis, Invalid, Observation, Violation
+from runner.core.reconsolidation.packet import Decision, Entry, Packet
+from runner.pipeline.reviewing import Scoring, prepare, score
+from tests.fakes.files import MemoryFiles
+from tests.fakes.reviews import (
+    FIXTURE,
+    OTHER_PERSON,
+    PERSON,
+    REGISTER,
+    RUN,
+    Made,
+    changed,
+    decided,
+    judge,
+    world_of,
+    write_run,
+)
+
+if TYPE_CHECKING:
+    from runner.core.reconsolidation.assessment import Assessment
+
+REVIEW, OUT = Path("/review"), Path("/out")
+SUMMARY = b'{"gates":[{"figure":41}],"a/b":{"c":7},"name":"x"}\n'
+Decide = Callable[[Entry], Decision]
+
+
+def assessed(
+    made: Made | None = None, *people: tuple[str, Decide], kind: str = "human"
+) -> tuple[Assessment, str, MemoryFiles]:
+    """The assessment of a run by these people, by one who judges rightly where none are named."""
+    files = MemoryFiles()
+    write_run(files, made)
+    prepare(world_of(files), RUN, REVIEW)
+    packet = Packet.from_bytes(files.read(REVIEW / "public/packet.json") or b"", "packet")
+    paths = []
+    for name, decide in people or ((PERSON, judge),):
+        paths.append(Path(f"/{name}.json"))
+        files.write(paths[-1], decided(packet, name, decide, kind).to_bytes())
+    found, text = score(world_of(files), Scoring(REVIEW, tuple(paths), OUT, REGISTER))
+    return found, text, files
+
+
+def failed(found: Assessment) -> set[str]:
+    """Gates that aren't passed, with their arm and split."""
+    return {
+        "/".join(part for part in (gate.gate, gate.arm, gate.split) if part)
+        for gate in found.gates
+        if gate.verdict != "passed"
+    }
+
+
+def of(trial: str, case: str, **changes: Any) -> Callable[[Observation], Observation | None]:
+    """One observation is otherwise; without changes it is missing."""
+
+    def change(seen: Observation) -> Observation | None:
+        if (seen.trial, seen.case) != (trial, case):
+            return seen
+        return seen.model_copy(update=changes) if changes else None
+
+    return change
+
+
+def silent(_case: Any, _number: int, _arm: str) -> list[Hypothesis]:
+    return []
+
+
+def exact(case: Any, _number: int, _arm: str) -> list[Hypothesis]:
+    return [Hypothesis(statement=one.meaning, support=one.support) for one in case.hypotheses]
+
+
+def repeated(case: Any, number: int, arm: str) -> list[Hypothesis]:
+    return exact(case, number, arm) * 2
+
+
+def without_answers(arm: str) -> Callable[[Observation], Observation]:
+    def change(seen: Observation) -> Observation:
+        return seen.model_copy(update={"answers": ()}) if seen.trial.endswith(f".{arm}") else seen
+
+    return change
+
+
+TRIAL = "development.r2.merge_only"
+QUANTITY = "dev-quantity-1"
+RUNS: dict[str, tuple[Made, set[str]]] = {
+    "nothing wrong": (Made(), set()),
+    "a trial that timed out": (
+        Made(outcomes={TRIAL: Outcome.TIMEOUT}),
+        {"complete_repeats/merge_only/development", "measured_rows"},
+    ),
+    "a case that wasn't observed": (
+        Made(change=of(TRIAL, QUANTITY)),
+        {"complete_repeats/merge_only/development", "measured_rows", "no_probe_lost/merge_only/development"},
+    ),
+    "usage that isn't known": (Made(unknown=frozenset({TRIAL})), {"known_usage"}),
+    "a false merge": (
+        Made(change=of(TRIAL, QUANTITY, groups=(("s1", "s4"), ("s2", "s3")))),
+        {"false_merge_pairs/merge_only/development"},
+    ),
+    "a lost fact": (
+        Made(change=of(TRIAL, QUANTITY, survivors=("s1", "s2", "s4"))),
+        {"lost_facts/merge_only/development"},
+    ),
+    "a dead seed recalled": (
+        Made(change=of(TRIAL, "dev-expiry-1", boundary_violations=(Violation(kind="recalled", seed="s1"),))),
+        {"boundary_violations/merge_only/development"},
+    ),
+    "something that can't be read": (
+        Made(change=of(TRIAL, QUANTITY, invalid=(Invalid(kind="point", detail="no payload"),))),
+        {"invalid_observations/merge_only/development"},
+    ),
+    "duplicates left alone": (
+        Made(change=lambda seen: seen.model_copy(update={"groups": ()}) if seen.trial == TRIAL else seen),
+        {"duplicate_coverage/merge_only/development"},
+    ),
+    "a probe that the control covers, lost once": (
+        Made(change=of("holdout.r1.connections", "hold-scope-1", answers=())),
+        {"no_probe_lost/connections/holdout"},
+    ),
+    "no answer more than the control": (
+        Made(change=lambda seen: seen.model_copy(update={"answers": seen.answers[:1]})),
+        {
+            *(f"answer_lift/connections/{split}" for split in ("development", "holdout")),
+            *(f"answer_lift/connections-second/{split}" for split in ("development", "holdout")),
+        },
+    ),
+    "abstaining everywhere": (
+        Made(hypotheses=silent),
+        {
+            f"{gate}/{arm}/{split}"
+            for gate in ("precision", "recall")
+            for arm in ("connections", "connections-second")
+            for split in ("development", "holdout")
+        },
+    ),
+    "everything twice": (
+        Made(hypotheses=repeated),
+        {
+            f"precision/{arm}/{split}"
+            for arm in ("connections", "connections-second")
+            for split in ("development", "holdout")
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_gate_fails_for_what_it_is_about(name: str) -> None:
+    """And the assessment says which."""
+    made, expected = RUNS[name]
+    found, text, files = assessed(made)
+    assert failed(found) == expected
+    assert found.passed is (not expected)
+    assert files.read(OUT / "assessment.json") == found.to_bytes()
+    assert text.splitlines()[0] == "assessment by people"
+
+
+def test_abstaining_is_undefined_and_no_success() -> None:
+    """Nothing proposed has no precision."""
+    found, _, _ = assessed(Made(hypotheses=silent))
+    gate = next(gate for gate in found.gates if gate.gate == "precision")
+    assert (gate.verdict, gate.figure) == ("undefined", "0 of 0")
+    assert gate.reasons == ("a share of nothing is undefined, and no success",)
+
+
+def test_a_repeated_output_is_in_the_denominator_and_matches_nothing() -> None:
+    """One match a reference, in each case, arm and repeat."""
+    found, _, _ = assessed(Made(hypotheses=repeated))
+    arm = next(one for one in found.arms if (one.arm, one.split) == ("connections", "development"))
+    assert (arm.produced, arm.labels, arm.matched, arm.repeated) == (54, 27, 27, 27)
+
+
+def test_uncertain_earns_nothing_though_the_text_is_that_of_a_reference() -> None:
+    """Scorer v1 matches what people call uncertain here; neither changes the other."""
+
+    def unsure(entry: Entry) -> Decision:
+        return Decision(entry=entry.entry, decision="uncertain", reference=None)
+
+    found, _, _ = assessed(Made(hypotheses=exact), (PERSON, unsure))
+    arm = next(one for one in found.arms if (one.arm, one.split) == ("connections", "holdout"))
+    v1 = next(one for one in found.v1 if (one.arm, one.split) == ("connections", "holdout"))
+    assert (arm.matched, arm.uncertain) == (0, 27)
+    assert (v1.counts["hypotheses_matched"], v1.passed) == (27, True)
+    assert {"precision/connections/holdout", "recall/connections/holdout", f"attention/{PERSON}"} <= failed(found)
+
+
+def test_v1_stands_beside_and_is_not_turned_into_a_pass() -> None:
+    """People pass other wordings; what scorer v1 says of them stays."""
+    found, text, _ = assessed()
+    assert found.passed
+    assert not any(score.passed for score in found.v1)
+    assert "v1 verdict, connections, holdout: not passed (precision, recall)" in text
+    assert found.non_activating
+
+
+def test_a_fixture_passes_no_gate_and_says_so_first() -> None:
+    """In the first key of the document and in the first line of the words."""
+    found, text, files = assessed(None, (FIXTURE, judge), kind="fixture")
+    assert text.splitlines()[0] == "fixture assessment: passes no gate"
+    assert (files.read(OUT / "assessment.json") or b"").startswith(b'{"about":"fixture assessment: passes no gate"')
+    assert found.passed is False
+    assert {gate.verdict for gate in found.gates} == {"fixture"}
+
+
+def test_both_must_say_equivalent() -> None:
+    """Where two people differ the output matches nothing, and alpha says how far they agree."""
+
+    def doubts(entry: Entry) -> Decision:
+        said = judge(entry)
+        is_doubted = said.decision == "equivalent" and int(entry.entry[-1], 16) % 2 == 0
+        return Decision(entry=entry.entry, decision="uncertain", reference=None) if is_doubted else said
+
+    found, _, _ = assessed(None, (PERSON, judge), (OTHER_PERSON, doubts))
+    alone, _, _ = assessed()
+    matched = sum(arm.matched for arm in found.arms)
+    assert found.agreement.reviewers == 2
+    assert matched + found.agreement.disagreed == sum(arm.matched for arm in alone.arms)
+    assert found.agreement.disagreed == sum(arm.disagreed for arm in found.arms) > 20
+    assert 0 < found.agreement.alpha_ppm.value < 1_000_000
+
+
+def test_whoever_says_equivalent_to_everything_fails_the_attention_checks() -> None:
+    """Their other decisions are scored, and shown apart from it."""
+
+    def yes(entry: Entry) -> Decision:
+        own = next((item.reference for item in entry.references if item.support == entry.support), None)
+        return Decision(entry=entry.entry, decision="equivalent" if own else "not_equivalent", reference=own)
+
+    found, _, _ = assessed(None, (PERSON, yes))
+    review = found.reviews[0]
+    assert (review.positives, review.positives_right, review.negatives, review.negatives_right) == (2, 2, 2, 0)
+    assert failed(found) == {f"attention/{PERSON}"}
+
+
+def test_attention_checks_are_in_no_denominator() -> None:
+    """As many outputs with them as without."""
+    with_checks, _, _ = assessed()
+    without, _, _ = assessed(changed(Made(), attention_checks=0))
+    assert with_checks.arms == without.arms
+    assert "attention: the contract asks for no entries whose answer is known" in without.not_checked
+
+
+@pytest.mark.parametrize(
+    ("metric", "least", "data", "reason"),
+    [
+        ("/gates/0/figure", 41, SUMMARY, None),
+        ("/a~1b/c", 7, SUMMARY, None),
+        ("/gates/0/figure", 42, SUMMARY, ()),
+        ("/gates/1/figure", 1, SUMMARY, ("inputs/floors/cost.json has nothing at /gates/1/figure",)),
+        ("/name", 1, SUMMARY, ('what inputs/floors/cost.json has at /name is no integer: "x"',)),
+        ("/a~1b/c", 7, SUMMARY + b" ", ("inputs/floors/cost.json isn't the file that the contract names",)),
+        ("/a~1b/c", 7, None, ("inputs/floors/cost.json is missing",)),
+    ],
+)
+def test_a_floor_of_another_study_holds(
+    metric: str, least: int, data: bytes | None, reason: tuple[str, ...] | None
+) -> None:
+    """The figure, in the very file that the contract names, isn't lower than it was."""
+    floor = Floor(name="cost", file="cost.json", sha256=sha256_digest(SUMMARY), metric=metric, at_least=least)
+    made = replace(changed(Made(), floors=(floor,)), floors={} if data is None else {"cost": data})
+    found, _, _ = assessed(made)
+    gate = next(gate for gate in found.gates if gate.gate == "floor cost")
+    assert (gate.verdict, gate.reasons) == (("passed", ()) if reason is None else ("failed", reason))
+
+
+def test_the_holdout_is_marked_by_the_first_run_that_is_scored() -> None:
+    """With its name and the date; the assessment says that this run inspected it."""
+    found, _, files = assessed()
+    assert found.holdout_inspected == "by this run"
+    assert files.read(REGISTER) == (
+        b'{"format":"pairbench/holdout-register","inspected":[{"date":"2026-01-02","holdout_sha256":"'
+        + found.holdout_sha256.encode()
+        + b'","run":"reconsolidation-1"}],"version":1}\n'
+    )
