@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.codex_events import CodexStream, codex_ending, failed_servers
-from runner.clients.codex_wire import offered_tools
+from runner.clients.codex_wire import namespace_of, offered_tools
 from runner.clients.report import report_of
 from runner.core.errors import StudyError
 from runner.core.events import ClientReady, ServerState
@@ -104,6 +104,10 @@ def _settings(request: LaunchRequest) -> list[str]:
         settings.append(f"model_reasoning_effort={_toml(request.effort)}")
     if request.instructions:
         settings.append(f"developer_instructions={_toml(request.instructions)}")
+    if request.mcp_servers:
+        # In code mode a model would have to look for these tools by a program, and no request would show them.
+        direct = ",".join(_toml(namespace_of(server)) for server in request.mcp_servers)
+        settings.append(f"features.code_mode.direct_only_tool_namespaces=[{direct}]")
     settings += [f"mcp_servers.{server.name}={_server(request, server)}" for server in request.mcp_servers]
     return settings
 

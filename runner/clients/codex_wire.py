@@ -22,9 +22,13 @@ def offered_tools(tools: Sequence[str], servers: Sequence[McpServer]) -> tuple[s
     return tuple(sorted(_offered(tools, servers)))
 
 
+def namespace_of(server: McpServer) -> str:
+    """What stands before the names of its tools; Codex writes `_` for what can't stand in a name on the wire."""
+    return MCP_PREFIX + _NOT_IN_NAMES.sub("_", server.name)
+
+
 def _offered(tools: Sequence[str], servers: Sequence[McpServer]) -> Iterator[str]:
-    # Codex writes `_` for what can't stand in a name on the wire.
-    known = {MCP_PREFIX + _NOT_IN_NAMES.sub("_", server.name): server.name for server in servers}
+    known = {namespace_of(server): server.name for server in servers}
     for tool in tools:
         namespace, end, name = tool.partition(_NAMESPACE_END)
         if end and namespace.startswith(MCP_PREFIX):

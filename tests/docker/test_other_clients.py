@@ -24,9 +24,9 @@ pytestmark = [
 CLASSES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_write_5m_input_tokens")
 
 
-@pytest.fixture(scope="module", params=["codex", "messages", "command"])
+@pytest.fixture(scope="module", params=["codex", "codex-code", "messages", "command"])
 def client(request: pytest.FixtureRequest, pairbench: Program) -> str:
-    """The client's kind, after its study ran."""
+    """The study's name, which is the client's kind but for Codex with a model that calls tools from programs."""
     done = pairbench("run", ROOT / "corpora" / "clients" / f"{request.param}.toml", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     return str(request.param)
@@ -35,7 +35,7 @@ def client(request: pytest.FixtureRequest, pairbench: Program) -> str:
 def records(pairbench: Program, client: str) -> dict[str, dict[str, Any]]:
     """The records of the client's run by trial."""
     lock = json.loads((pairbench.run / "lock.json").read_text("utf-8"))
-    assert lock["run"].startswith(f"client-{client}-")
+    assert lock["run"].startswith(f"client-{client}-2")
     lines = (pairbench.run / "records.jsonl").read_text("utf-8").splitlines()
     return {record["trial"]: record for record in map(json.loads, lines)}
 
@@ -75,16 +75,27 @@ def test_a_client_asks_its_memory_only_where_it_has_one(pairbench: Program, clie
         )
 
 
+def test_what_a_client_of_the_responses_api_was_offered_is_known(pairbench: Program, client: str) -> None:
+    """Its shell, or programs that call one; the memory's tools by their own names either way."""
+    shell = {"codex": "exec_command", "codex-code": "functions/exec"}.get(client)
+    for trial, record in records(pairbench, client).items():
+        first = json.loads(pairbench.evidence(trial, "exchanges.jsonl").splitlines()[0])
+        memory = {"mcp__memory/memory_search", "mcp__memory/memory_get"} if record["arm"] == "memory" else set()
+        if shell is not None:
+            assert shell in first["tools"]
+            assert {tool for tool in first["tools"] if tool.startswith("mcp__")} == memory
+
+
 def test_a_client_s_version_is_pinned(pairbench: Program, client: str) -> None:
     """The program in the image says it."""
     lock = json.loads((pairbench.run / "lock.json").read_text("utf-8"))
-    expected = {"codex": "0.163.0", "messages": "1+anthropic-2.14.0", "command": "unversioned"}
+    expected = {"codex": "0.163.0", "codex-code": "0.163.0", "messages": "1+anthropic-2.14.0", "command": "unversioned"}
     assert lock["client_version"] == expected[client]
 
 
 def test_a_client_s_requests_went_to_its_own_api(pairbench: Program, client: str) -> None:
     """Codex speaks the Responses API; nothing else reached the gateway."""
-    path = "/v1/responses" if client == "codex" else "/v1/messages"
+    path = "/v1/responses" if client.startswith("codex") else "/v1/messages"
     for trial in records(pairbench, client):
         exchanges = [json.loads(line) for line in pairbench.evidence(trial, "exchanges.jsonl").splitlines()]
         assert exchanges

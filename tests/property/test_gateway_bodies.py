@@ -118,7 +118,23 @@ SPOKEN = [
         (used(2, "exec_command", cmd=SHOWN), gave(2, "Output:\n3\tdef x_y():")),
     ),
 ]
+# What Codex says to models that call tools from programs.
+PROGRAM = f"const done = await tools.exec_command({json.dumps({'cmd': COMMAND})}); text(done.output);"
+CODED: dict[str, Any] = {
+    "model": "gpt-6.1-sol",
+    "input": [
+        {
+            "type": "additional_tools",
+            "role": "developer",
+            "tools": [{"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}],
+        },
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Where is `x_y`?"}]},
+        {"type": "custom_tool_call", "call_id": "t1", "namespace": "functions", "name": "exec", "input": PROGRAM},
+        {"type": "custom_tool_call_output", "call_id": "t1", "output": [{"type": "input_text", "text": HIT}]},
+    ],
+}
 BODIES = [("/v1/messages", body) for body in SPOKEN] + [("/v1/responses", responses(body)) for body in SPOKEN]
+BODIES.append(("/v1/responses", CODED))
 
 # Words that mean something in some place.
 NAMES = (
@@ -146,6 +162,7 @@ TEXTS = st.sampled_from(
         "x:1:\N{REPLACEMENT CHARACTER}",
         "\N{ARABIC-INDIC DIGIT ONE}:\N{ARABIC-INDIC DIGIT ONE}:x_y",
         "<system-reminder>",
+        'const done = await tools.exec_command({"cmd": "\\ud800"}); text(done.output);',
         "grep -rnIE -e ' . | LC_ALL=C sort -t: -k1,1 -k2,2n | head -n 60",
         '`(` or "*[" and `x_y',
         HIT,
@@ -276,4 +293,4 @@ def test_no_json_at_all_is_a_fault(path: str, body: Any) -> None:
 def test_what_clients_send_is_answered() -> None:
     """So that what is exchanged in it decides."""
     found = [asyncio.run(outcome(Request("POST", path, (), json.dumps(body).encode()))) for path, body in BODIES]
-    assert found == ["answered"] * 8
+    assert found == ["answered"] * 9

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.exchange import RequestFacts
 from gateway.messages_request import parse_object
 from gateway.provider_errors import RefusedError
+from gateway.responses_request import MORE_TOOLS
 from gateway.wires import MODEL_PATHS
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def _read(request: Request) -> RequestFacts:
 
 
 def _tools(document: dict[str, Any]) -> Iterator[str]:
-    for tool in _objects(document.get("tools")):
+    adding = (item for item in _objects(document.get("input")) if item.get("type") == MORE_TOOLS)
+    for tool in (tool for holder in (document, *adding) for tool in _objects(holder.get("tools"))):
         name = tool.get("name", tool.get("type"))
         if not isinstance(name, str):
             continue

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.reply import Reply
+    from gateway.responses_request import Called
 
 Item = dict[str, Any]
+
+# What a call gives to its tool: the events that carry it, and its key.
+GIVEN = {
+    "function_call": ("response.function_call_arguments", "arguments"),
+    "custom_tool_call": ("response.custom_tool_call_input", "input"),
+}
 
 
 def billed(usage: Usage) -> Usage:
@@ -43,7 +50,7 @@ def status_of(reply: Reply) -> str:
     return "incomplete" if reply.stop_reason == "max_tokens" else "completed"
 
 
-def response_document(reply: Reply, tools: Mapping[str, tuple[str, str]]) -> Item:
+def response_document(reply: Reply, tools: Mapping[str, Called]) -> Item:
     """The reply as one response; `tools` are the names that they have on the wire."""
     status = status_of(reply)
     shown = {"full": usage_document(reply.usage), "empty": {}, "none": None}[reply.shows_usage]
@@ -54,7 +61,7 @@ def response_document(reply: Reply, tools: Mapping[str, tuple[str, str]]) -> Ite
     }
 
 
-def response_events(reply: Reply, tools: Mapping[str, tuple[str, str]]) -> list[bytes]:
+def response_events(reply: Reply, tools: Mapping[str, Called]) -> list[bytes]:
     """The reply as server-sent events, one entry an event, in the API's order."""
     started = _response(reply, "in_progress")
     events: list[tuple[str, Item]] = [
@@ -92,12 +99,12 @@ def _response(reply: Reply, status: str) -> Item:
     }
 
 
-def _output(reply: Reply, tools: Mapping[str, tuple[str, str]]) -> list[Item]:
+def _output(reply: Reply, tools: Mapping[str, Called]) -> list[Item]:
     name = _bare(reply.message_id)
     return [_item(f"{name}{index}", block, tools) for index, block in enumerate(reply.content)]
 
 
-def _item(name: str, block: Item, tools: Mapping[str, tuple[str, str]]) -> Item:
+def _item(name: str, block: Item, tools: Mapping[str, Called]) -> Item:
     match block["type"]:
         case "text":
             text = {"type": "output_text", "text": block["text"], "annotations": []}
@@ -112,16 +119,17 @@ def _item(name: str, block: Item, tools: Mapping[str, tuple[str, str]]) -> Item:
                 "encrypted_content": block["signature"],
             }
         case _:
-            namespace, called = tools.get(block["name"], ("", block["name"]))
-            return {
-                "id": f"fc_{name}",
-                "type": "function_call",
-                "status": "completed",
-                "call_id": f"call_{_bare(block['id'])}",
-                "name": called,
-                **({"namespace": namespace} if namespace else {}),
-                "arguments": encoded(block["input"]).decode(),
-            }
+            return _call(name, block, tools.get(block["name"]))
+
+
+def _call(name: str, block: Item, called: Called | None) -> Item:
+    call = {"status": "completed", "call_id": f"call_{_bare(block['id'])}", "name": block["name"]}
+    if called is not None:
+        call |= {"name": called.name} | ({"namespace": called.namespace} if called.namespace else {})
+    given = block["input"]
+    if called is not None and called.takes_text and isinstance(given.get("input"), str):
+        return {"id": f"ctc_{name}", "type": "custom_tool_call", **call, "input": given["input"]}
+    return {"id": f"fc_{name}", "type": "function_call", **call, "arguments": encoded(given).decode()}
 
 
 def _bare(identifier: str) -> str:
@@ -130,20 +138,22 @@ def _bare(identifier: str) -> str:
 
 def _item_events(index: int, item: Item) -> list[tuple[str, Item]]:
     place = {"item_id": item["id"], "output_index": index}
-    empty = {"message": {"content": []}, "function_call": {"arguments": ""}, "reasoning": {"summary": []}}
+    empty = {
+        "message": {"content": []},
+        "function_call": {"arguments": ""},
+        "custom_tool_call": {"input": ""},
+        "reasoning": {"summary": []},
+    }
     opened = item | empty[item["type"]]
     if "status" in opened:
         opened |= {"status": "in_progress"}
     events = [("response.output_item.added", {"output_index": index, "item": opened})]
     if item["type"] == "message":
         events += _text_events(place | {"content_index": 0}, item["content"][0])
-    elif item["type"] == "function_call":
-        arguments = item["arguments"]
-        events += [
-            ("response.function_call_arguments.delta", place | {"delta": piece})
-            for piece in _cut(arguments, INPUT_PIECE_CHARACTERS)
-        ]
-        events.append(("response.function_call_arguments.done", place | {"arguments": arguments}))
+    elif item["type"] in GIVEN:
+        kind, key = GIVEN[item["type"]]
+        events += [(f"{kind}.delta", place | {"delta": piece}) for piece in _cut(item[key], INPUT_PIECE_CHARACTERS)]
+        events.append((f"{kind}.done", place | {key: item[key]}))
     else:
         summary = item["summary"][0]
         place |= {"summary_index": 0}

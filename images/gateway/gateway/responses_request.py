@@ -29,11 +29,22 @@ Block = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Called:
+    """How a tool is called on the wire."""
+
+    namespace: str
+    """"" for none."""
+    name: str
+    takes_text: bool = False
+    """It is a custom tool: its input is any text, which stands as `input` in the conversation."""
+
+
+@dataclass(frozen=True)
 class ResponsesRequest:
-    """A conversation, and how its tools are called on the wire: name in the conversation -> namespace and name."""
+    """A conversation, and how its tools are called on the wire, by their name in the conversation."""
 
     conversation: MessagesRequest
-    tools: Mapping[str, tuple[str, str]]
+    tools: Mapping[str, Called]
 
 
 def parse_responses(body: bytes) -> ResponsesRequest:
@@ -92,8 +103,8 @@ def _added_tools(given: object) -> list[Block]:
     ]
 
 
-def _tools(tools: list[Block]) -> list[tuple[Block, tuple[str, str]]]:
-    found: list[tuple[Block, tuple[str, str]]] = []
+def _tools(tools: list[Block]) -> list[tuple[Block, Called]]:
+    found: list[tuple[Block, Called]] = []
     for index, tool in enumerate(tools):
         where = f"tools[{index}]"
         kind = _text(tool, "type", where)
@@ -108,13 +119,13 @@ def _tools(tools: list[Block]) -> list[tuple[Block, tuple[str, str]]]:
     return found
 
 
-def _tool(tool: Block, namespace: str, where: str) -> tuple[Block, tuple[str, str]]:
+def _tool(tool: Block, namespace: str, where: str) -> tuple[Block, Called]:
     name = _text(tool, "name", where)
     kept = {key: value for key, value in tool.items() if key not in {"type", "parameters"}}
     schema = tool.get("parameters")
     if isinstance(schema, dict):
         kept["input_schema"] = schema
-    return kept | {"name": joined_name(namespace, name)}, (namespace, name)
+    return kept | {"name": joined_name(namespace, name)}, Called(namespace, name, tool.get("type") == "custom")
 
 
 def _items(given: object) -> tuple[tuple[Block, ...], tuple[tuple[str, tuple[Block, ...]], ...]]:

@@ -110,10 +110,10 @@ def test_instructions_and_effort_are_settings() -> None:
 
 
 def test_two_arms_of_codex_differ_in_their_servers_only() -> None:
-    """One setting, and what is awaited before the start."""
+    """In settings of their servers, and in what is awaited before the start."""
     difference = launch_difference(Codex().launch(CONTROL), Codex().launch(TREATMENT))
     assert [line.partition("{")[0] for line in difference] == [
-        '+ argv: "-c" "mcp_servers.memory=',
+        '+ argv: "-c" "features.code_mode.direct_only_tool_namespaces=[\\"mcp__memory\\"]" "-c" "mcp_servers.memory=',
         "- launch.json: ready.http = []",
         '+ launch.json: ready.http[0] = "http://127.0.0.1:6333/readyz"',
     ]

@@ -6,11 +6,13 @@ what the agent wants is said in the client's words, and earlier calls in those w
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gateway.messages_request import strict_json
 from gateway.policy.agent import GREP, GREP_LINES, READ, Turn, decide
 from gateway.policy.words import WORD_START
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from gateway.policy.view import Step, View
 
 Arguments = dict[str, Any]
+# What Codex 0.163.0 offers instead of a shell to models that call tools from programs.
+CODE = "functions__exec"
 
 
 class Dialect(Protocol):
@@ -96,6 +100,35 @@ class Shell:
         return step
 
 
+# A line of JavaScript, as it comes back: its argument is JSON.
+RUN = re.compile(r"const done = await tools\.exec_command\((\{.*\})\); text\(done\.output\);")
+
+
+class ScriptedShell:
+    """`exec` of Codex's code mode: JavaScript in which the shell is a function."""
+
+    def __init__(self) -> None:
+        """It says and hears what the shell does."""
+        self._shell = Shell()
+
+    def said(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Arguments]:
+        """The program that runs the shell's command line, and prints what it printed."""
+        _, called = self._shell.said(tool, arguments)
+        return CODE, {"input": f"const done = await tools.exec_command({json.dumps(called)}); text(done.output);"}
+
+    def heard(self, step: Step) -> Step:
+        """As the shell heard the command line in a program that this class has asked for."""
+        program = step.arguments.get("input")
+        found = RUN.fullmatch(program) if step.tool == CODE and isinstance(program, str) else None
+        if found is None:
+            return step
+        try:
+            called = strict_json(found[1].encode())
+        except ValueError:
+            return step
+        return self._shell.heard(replace(step, tool="exec_command", arguments=called))
+
+
 def play(view: View) -> Turn:
     """The agent's next turn, in the words of the client that it speaks with."""
     dialect = _dialect(view.tools)
@@ -113,7 +146,9 @@ def _dialect(tools: Mapping[str, Mapping[str, Any]]) -> Dialect | None:
         return None
     if {"grep", "read_file"} <= set(tools):
         return FileTools()
-    return Shell() if "exec_command" in tools else None
+    if "exec_command" in tools:
+        return Shell()
+    return ScriptedShell() if CODE in tools else None
 
 
 def _said(dialect: Dialect, block: dict[str, Any]) -> dict[str, Any]:

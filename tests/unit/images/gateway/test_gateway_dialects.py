@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gateway.policy.dialects import FileTools, Shell, play
+from gateway.policy.dialects import FileTools, ScriptedShell, Shell, play
 from gateway.policy.view import Step, View
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 QUESTION = "What does `parse_header` raise for a header that is too long?"
 SOURCE = "import re\n\n\ndef parse_header(line):\n    if len(line) > 80:\n        raise ValueError('too long')\n"
+CODE: dict[str, Any] = {"functions__exec": {}, "functions__wait": {"cell_id": {}}}
 CODEX: dict[str, Any] = {"exec_command": {"cmd": {}}, "write_stdin": {}}
 LOOP: dict[str, Any] = {"grep": {"pattern": {}}, "read_file": {"path": {}}, "glob": {"pattern": {}}}
 
@@ -52,6 +54,39 @@ def test_a_shell_searches_reads_and_answers(tmp_path: Path) -> None:
     assert answer.stop_reason == "end_turn"
     assert "http.py:" in answer.content[0]["text"]
     assert "raise ValueError('too long')" in answer.content[0]["text"]
+
+
+def test_a_program_runs_the_same_commands() -> None:
+    """Where the shell is a function of JavaScript; what the program printed is heard as the command's output."""
+    (_, plain), (name, arguments) = asked(CODEX), asked(CODE)
+    assert name == "functions__exec"
+    assert arguments == {
+        "input": f"const done = await tools.exec_command({json.dumps(plain)}); text(done.output);",
+    }
+    printed = "Script completed\nWall time 0.1 seconds\nOutput:\n\n./http.py:4:def parse_header(line):"
+    found = Step(name, arguments, printed, failed=False)
+    name, arguments = asked(CODE, found)
+    assert arguments["input"].startswith('const done = await tools.exec_command({"cmd": "awk \'NR >= 1 && NR < 61 ')
+    numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(SOURCE.splitlines(), 1))
+    answer = play(view(CODE, found, Step(name, arguments, "Output:\n" + numbered, failed=False)))
+    assert "raise ValueError('too long')" in answer.content[0]["text"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "text(1)",
+        "const done = await tools.exec_command({cmd}); text(done.output);",
+        'const done = await tools.exec_command({"cmd": "\\ud800"}); text(done.output);',
+        'const done = await tools.exec_command({"cmd": "ls"}); text(done.output); x',
+        3,
+        None,
+    ],
+)
+def test_a_program_of_somebody_else_stays_what_it_is(program: object) -> None:
+    """Only those that the agent wrote are heard as its searches and readings."""
+    step = Step("functions__exec", {"input": program}, "x", failed=False)
+    assert ScriptedShell().heard(step) == step
 
 
 def test_file_tools_search_and_read() -> None:

@@ -23,13 +23,22 @@ def facts(document: object, path: str = "/v1/messages?beta=true") -> RequestFact
         ({"model": "m", "tools": [{"name": "Read"}, {"name": "Grep"}]}, "/v1/messages", ("m", ("Read", "Grep"), 0)),
         ({"model": "m", "tools": [{"name": "Read"}]}, "/v1/messages/count_tokens", ("m", (), 0)),
         ({"tools": [NAMESPACE, {"type": "web_search"}]}, "/v1/responses", (None, ("mcp__fix/lookup", "web_search"), 0)),
+        (
+            {
+                "tools": [{"type": "web_search"}],
+                "input": [{"type": "additional_tools", "tools": [NAMESPACE]}, "x", {"tools": [{"name": "no"}]}],
+            },
+            "/v1/responses",
+            (None, ("web_search", "mcp__fix/lookup"), 0),
+        ),
+        ({"input": [{"type": "additional_tools", "tools": {}}]}, "/v1/responses", (None, (), 0)),
         ({"model": 4, "tools": [3, {"name": 4}, {}, {"type": "namespace"}]}, "/v1/messages", (None, (), 0)),
         ({"model": "m", "tools": {"name": "Read"}}, "/v1/messages", ("m", (), 0)),
         (b"[1]", "/v1/messages", (None, (), 0)),
         (b"\xff", "/v1/messages", (None, (), 0)),
         (b'{"model":"m","tools":[{"name":"\\ud800"}]}', "/v1/messages", (None, (), 0)),
     ],
-    ids=["names", "counting", "namespace", "odd", "object", "list", "binary", "surrogate"],
+    ids=["names", "counting", "namespace", "added", "nothing added", "odd", "object", "list", "binary", "surrogate"],
 )
 def test_a_request_names_its_tools(
     document: object, path: str, expected: tuple[str | None, tuple[str, ...], int]

@@ -10,7 +10,7 @@ from gateway.exchange import Request, Usage
 from gateway.provider_errors import RefusedError
 from gateway.reply import Reply
 from gateway.responses_reply import billed, failed_event, response_document, response_events, usage_document
-from gateway.responses_request import ResponsesRequest, parse_responses
+from gateway.responses_request import Called, ResponsesRequest, parse_responses
 from gateway.wires import refusal_to
 
 QUESTION = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Where is x?"}]}
@@ -19,7 +19,11 @@ OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "a.py\n"}
 SEARCH = {"type": "function", "name": "search", "description": "d", "parameters": {"type": "object"}, "strict": False}
 GOOD: dict[str, Any] = {"model": "gpt-5.1", "input": [QUESTION], "stream": True}
 USAGE = Usage(100, 20, 40, 7, 3)
-TOOLS = {"mcp__memory__search": ("mcp__memory", "search"), "exec_command": ("", "exec_command")}
+TOOLS = {
+    "mcp__memory__search": Called("mcp__memory", "search"),
+    "exec_command": Called("", "exec_command"),
+    "functions__exec": Called("functions", "exec", takes_text=True),
+}
 
 
 def parse(**changes: object) -> ResponsesRequest:
@@ -79,9 +83,9 @@ def test_tools_of_a_namespace_get_its_name() -> None:
     assert [tool["name"] for tool in found.conversation.tools] == ["search", "mcp__memory__search", "web_search"]
     assert found.conversation.tools[0]["input_schema"] == {"type": "object"}
     assert found.tools == {
-        "search": ("", "search"),
-        "mcp__memory__search": ("mcp__memory", "search"),
-        "web_search": ("", "web_search"),
+        "search": Called("", "search"),
+        "mcp__memory__search": Called("mcp__memory", "search"),
+        "web_search": Called("", "web_search"),
     }
 
 
@@ -93,7 +97,7 @@ def test_tools_that_an_item_adds_are_on_offer() -> None:
         "tools": [{"type": "namespace", "name": "n", "tools": [SEARCH]}],
     }
     found = parse(input=[added, QUESTION])
-    assert found.tools == {"n__search": ("n", "search")}
+    assert found.tools == {"n__search": Called("n", "search")}
     assert [role for role, _ in found.conversation.messages] == ["user"]
     assert found.conversation.system == ()
     with pytest.raises(RefusedError, match="names must be unique"):
@@ -225,6 +229,37 @@ def test_a_call_is_streamed_under_its_name_on_the_wire() -> None:
     pieces = [data["delta"] for kind, data in events if kind == "response.function_call_arguments.delta"]
     assert (len(pieces), "".join(pieces)) == (2, item["arguments"])
     assert events[2][1]["item"]["arguments"] == ""
+
+
+def test_a_tool_that_takes_text_is_called_with_it() -> None:
+    """A custom tool: no JSON; its result comes back as the same call's."""
+    tools = [{"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec", "format": {}}]}]
+    call = {"type": "custom_tool_call", "call_id": "c1", "namespace": "functions", "name": "exec", "input": "text(1)"}
+    output = {"type": "custom_tool_call_output", "call_id": "c1", "output": "1"}
+    found = parse(input=[{"type": "additional_tools", "tools": tools}, QUESTION, call, output])
+    assert found.tools == {"functions__exec": Called("functions", "exec", takes_text=True)}
+    block = {"type": "tool_use", "id": "c1", "name": "functions__exec", "input": {"input": "text(1)"}}
+    assert found.conversation.messages[1][1] == (block,)
+    events = sent(block | {"id": "toolu_01q", "input": {"input": "text('" + "é" * 30 + "')"}})
+    item = events[-1][1]["response"]["output"][0]
+    assert item == {
+        "id": "ctc_01abc0",
+        "type": "custom_tool_call",
+        "status": "completed",
+        "call_id": "call_01q",
+        "name": "exec",
+        "namespace": "functions",
+        "input": "text('" + "é" * 30 + "')",
+    }
+    pieces = [data["delta"] for kind, data in events if kind == "response.custom_tool_call_input.delta"]
+    assert (len(pieces), "".join(pieces)) == (2, item["input"])
+    assert events[2][1]["item"]["input"] == ""
+
+
+def test_a_tool_that_takes_text_may_be_called_with_json() -> None:
+    """As a script may have it."""
+    item = sent({"type": "tool_use", "id": "toolu_01q", "name": "functions__exec", "input": {"a": 1}})[-1][1]
+    assert item["response"]["output"][0]["arguments"] == '{"a":1}'
 
 
 def test_a_thought_is_streamed_as_a_summary() -> None:
