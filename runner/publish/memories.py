@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.quantities import Measured
 from runner.publish import formatting
-from runner.publish.listing import cell, figures, grouped, verdict, words
+from runner.publish.listing import cell, figures, listing, verdict, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runner.core.quantities import Quantity
     from runner.core.reconsolidation.section import MemoryScore, ReconsolidationSection, RuleCheck
     from runner.core.summary import Summary
-    from runner.publish.listing import Listing
+    from runner.publish.listing import Cell, Listing
 
 _RULES: Final = {
     "false_merge_pairs": "False merge pairs",
@@ -26,7 +25,10 @@ _RULES: Final = {
     "recall": "Recall of exact connections",
     "answer_coverage": "Probes answered",
 }
-_COUNTED: Final = "Scorer v1, over every case and repetition; shares are sums over sums."
+_COUNTED: Final = (
+    "Over every case and repetition: trials seen, pairs merged falsely, facts lost, duplicate classes merged, "
+    "connections found of those produced, probes answered."
+)
 _EXACT: Final = (
     "A connection counts here only where it says what a reference says, word for word, and rests on exactly its seeds: "
     "one in other words is judged by people, in a review that stands beside this verdict and never changes it."
@@ -50,39 +52,46 @@ class Memories:
             yield f"{arm} failed scorer v1 ({told})." if failed else f"{arm} passed scorer v1 on every split."
 
     def scores(self) -> tuple[Listing, ...]:
-        """Counts of every arm, by split."""
+        """Counts of every arm, a table a split."""
         columns = (
-            *words("Arm", "Mode"),
-            *figures("Observed", "False merges", "Lost facts", "Duplicates", "Connections", "Probes", "Invalid"),
-            *figures("Boundary"),
-            verdict("v1 verdict"),
+            *words("Arm"),
+            *figures("Seen", "False", "Lost", "Merged", "Found", "Probes"),
+            verdict("v1"),
         )
-        groups = [(split, [_line(score) for score in self.section.of_split(split)]) for split in self.section.splits()]
-        return grouped("What the memories came to", columns, groups, f"{_COUNTED} {_EXACT}")
+        return tuple(
+            table
+            for split in self.section.splits()
+            for table in listing(
+                f"What the memories came to: {split}",
+                columns,
+                [_line(score) for score in self.section.of_split(split)],
+                f"{_COUNTED} {_EXACT}",
+            )
+        )
 
     def rules(self) -> tuple[Listing, ...]:
-        """Each rule of the scorer, and who met it."""
+        """Each rule of the scorer, and who met it; a table a split."""
         columns = (*words("Rule", "Arm"), *figures("Count", "Of", "Share"), verdict("Met"))
-        groups = [
-            (
-                split,
-                [
-                    (
-                        _RULES.get(check.name, check.name.replace("_", " ")),
-                        score.arm,
-                        f"{check.count:,}",
-                        f"{check.of.value:,}" if isinstance(check.of, Measured) else "",
-                        cell(check.share_ppm, formatting.percent) if isinstance(check.of, Measured) else "",
-                        "passed" if check.met else "failed",
-                    )
-                    for number in range(len(self.section.of_split(split)[0].checks))
-                    for score in self.section.of_split(split)
-                    for check in (score.checks[number],)
-                ],
-            )
+        return tuple(
+            table
             for split in self.section.splits()
-        ]
-        return grouped("The rules of scorer v1", columns, groups)
+            for table in listing(f"The rules of scorer v1: {split}", columns, self._rules(split))
+        )
+
+    def _rules(self, split: str) -> Iterator[tuple[Cell, ...]]:
+        scores = self.section.of_split(split)
+        for number in range(len(scores[0].checks)):
+            for score in scores:
+                check = score.checks[number]
+                has_share = isinstance(check.of, Measured)
+                yield (
+                    _name(check),
+                    score.arm,
+                    f"{check.count:,}",
+                    f"{check.of.value:,}" if has_share else "",
+                    cell(check.share_ppm, formatting.percent) if has_share else "",
+                    "passed" if check.met else "failed",
+                )
 
     def pins(self) -> str:
         """What the counts rest on."""
@@ -95,24 +104,20 @@ class Memories:
 
 
 def _line(score: MemoryScore) -> tuple[str, ...]:
-    counts = score.counts
     return (
         score.arm,
-        score.mode.replace("_", " "),
-        f"{score.observed} of {score.trials}",
-        f"{counts['false_merge_pairs']:,}",
+        f"{score.observed}/{score.trials}",
+        f"{score.counts['false_merge_pairs']:,}",
         _of(score, "lost_facts", "required_survivors"),
         _of(score, "duplicate_classes_covered", "duplicate_classes"),
-        f"{_of(score, 'hypotheses_matched', 'hypotheses_produced')} ({counts['hypotheses_expected']:,} expected)",
+        _of(score, "hypotheses_matched", "hypotheses_produced"),
         _of(score, "probes_covered", "probes"),
-        f"{counts['invalid_observations']:,}",
-        f"{counts['boundary_violations']:,}",
         "passed" if score.passed else "failed",
     )
 
 
 def _of(score: MemoryScore, part: str, whole: str) -> str:
-    return f"{score.counts[part]:,} of {score.counts[whole]:,}"
+    return f"{score.counts[part]:,}/{score.counts[whole]:,}"
 
 
 def _failure(score: MemoryScore) -> str:
@@ -123,8 +128,11 @@ def _failure(score: MemoryScore) -> str:
 
 
 def _said(check: RuleCheck) -> str:
-    name = formatting.lower_first(_RULES.get(check.name, check.name.replace("_", " ")))
-    share: Quantity = check.share_ppm
+    name, share = formatting.lower_first(_name(check)), check.share_ppm
     if not isinstance(check.of, Measured):
         return f"{name} {check.count:,}"
     return f"{name} {formatting.percent(share.value)}" if isinstance(share, Measured) else f"{name} undefined"
+
+
+def _name(check: RuleCheck) -> str:
+    return _RULES.get(check.name, check.name.replace("_", " "))
