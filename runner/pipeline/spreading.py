@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
@@ -68,6 +69,15 @@ _OWN: Final[list[Deriver[Any, Any]]] = []
 
 def _begin(deriver: Deriver[Any, Any]) -> None:
     _OWN.append(deriver)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """This process is over: the one that it works for was killed, and would never have asked for anything again."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _conclude(batch: list[Any]) -> list[Any]:

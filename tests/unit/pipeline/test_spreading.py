@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +19,6 @@ from runner.pipeline.folder import read_run
 from runner.pipeline.spreading import workers_for
 from tests.fakes.pods import asking_client
 from tests.fakes.surroundings import CLAUDE_STUDY, surroundings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 STDOUT = "trials/first.r1.off/attempt-1/stdout.jsonl"
@@ -65,6 +66,36 @@ def test_what_is_wrong_is_told_as_by_one_process(folder: Path) -> None:
     assert said[0] == said[1]
     assert said[0][0].document == STDOUT
     (folder / STDOUT).write_bytes(before)
+
+
+KILLED = """
+import os, signal, sys
+from runner.pipeline.spreading import spread
+
+class Told:
+    def conclude(self, items):
+        return [os.getpid() for _ in items]
+
+if __name__ == "__main__":
+    found = spread(Told(), range(1000), 2)
+    print(next(found), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_outlives_a_process_that_was_killed(tmp_path: Path) -> None:
+    """What works for it ends by itself: its output, which it shares, comes to an end."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    root = Path(__file__).parents[3]
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "killed.py"],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert int(ended.stdout) > 0
 
 
 def test_small_runs_stay_in_one_process() -> None:
