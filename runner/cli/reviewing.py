@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -62,7 +63,7 @@ def score(folder: Path, decisions: tuple[Path, ...], out: Path | None, run: str 
         )
         found, text = reviewing.score(world, scoring)
     click.echo(text, nl=False)
-    click.get_current_context().exit(ExitCode.DONE if found.passed else ExitCode.FINDING)
+    sys.exit(ExitCode.DONE if found.passed else ExitCode.FINDING)
 
 
 @review.command()

@@ -46,6 +46,8 @@ FORM: Final = f"{PUBLIC}/form.html"
 DECISIONS: Final = f"{PUBLIC}/decisions.json"
 COMMITMENT: Final = f"{PUBLIC}/commitment.json"
 KEY: Final = f"{PRIVATE}/key.json"
+WHERE: Final = f"{PRIVATE}/run.txt"
+"""Where the run lay when the review was prepared; bound to nothing, and not to be published."""
 ASSESSMENT: Final = "assessment.json"
 ASSESSMENT_TEXT: Final = "assessment.txt"
 SIGNATURE_SUFFIX: Final = ".sig"
@@ -83,7 +85,7 @@ def prepare(world: World, folder: Path, out: Path) -> Prepared:
     """
     with _claimed(world, out):
         run = read_reviewed(world, folder)
-        bound = Bound(world.entropy.token(), str(folder), run.observations_sha256, run.contract_sha256)
+        bound = Bound(world.entropy.token(), folder.name, run.observations_sha256, run.contract_sha256)
         packet, key = _blinded(run, bound)
         commitment = _commitment(packet, key)
         documents = {
@@ -92,6 +94,7 @@ def prepare(world: World, folder: Path, out: Path) -> Prepared:
             DECISIONS: undecided(packet).to_bytes(),
             COMMITMENT: commitment.to_bytes(),
             KEY: key.to_bytes(),
+            WHERE: f"{folder.absolute()}\n".encode(),
         }
         _write(world, out, documents)
     return Prepared(len(packet.entries), commitment.key_sha256, commitment.packet_sha256)
@@ -110,17 +113,15 @@ def score(world: World, scoring: Scoring) -> tuple[Assessment, str]:
     with _claimed(world, scoring.out):
         register = read_register(world, scoring.register)
         key = _document(world, scoring.review / KEY, Key)
-        run = read_reviewed(world, scoring.run or Path(key.run))
+        run = read_reviewed(world, scoring.run or _where(world, scoring.review))
         packet = _rebuilt(world, scoring.review, run, key)
         given = _given(world, scoring, packet, run)
         first = register.first(run.contract.holdout_sha256)
-        found = _assessed(world, run, key, given, "" if first is None or first.run == run.folder.name else first.run)
+        found = _assessed(world, run, key, given, "" if first is None or first.run == key.run else first.run)
         text = told(found)
         if first is None:
             # Before anybody can read the assessment.
-            seen = Inspected(
-                holdout_sha256=run.contract.holdout_sha256, run=run.folder.name, date=world.clock.utc()[:10]
-            )
+            seen = Inspected(holdout_sha256=run.contract.holdout_sha256, run=key.run, date=world.clock.utc()[:10])
             world.files.write(scoring.register, register.marked(seen).to_bytes())
         _write(world, scoring.out, {ASSESSMENT: found.to_bytes(), ASSESSMENT_TEXT: text.encode("utf-8")})
     return found, text
@@ -159,6 +160,13 @@ def _blinded(run: ReviewedRun, bound: Bound) -> tuple[Packet, Key]:
 
 def _commitment(packet: Packet, key: Key) -> Commitment:
     return Commitment(key_sha256=key.digest(), packet_sha256=packet.digest())
+
+
+def _where(world: World, review: Path) -> Path:
+    data = world.files.read(review / WHERE)
+    if data is None:
+        raise StudyError("nobody says where the run lies", document=str(review / WHERE), hint="give --run RUN")
+    return Path(data.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
 def _rebuilt(world: World, review: Path, run: ReviewedRun, key: Key) -> Packet:

@@ -51,7 +51,7 @@ class Key(Document):
 
     secret: str
     run: str
-    """Folder of the run."""
+    """Name of the run's folder: where it lies on some machine isn't to be published."""
     observations_sha256: str
     contract_sha256: str
     packet_sha256: str

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import pytest
-from click.testing import CliRunner
 
 from runner.adapters.disk import Disk
-from runner.cli.program import program
-from runner.core.errors import EvidenceError, StudyError
+from runner.cli import main
 from runner.core.reconsolidation.packet import Packet
 from tests.fakes.reviews import FIXTURE, PERSON, decided, write_run
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -27,11 +29,31 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ran(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(program, ["review", *arguments], standalone_mode=False)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.return_value if isinstance(done.return_value, int) else done.exit_code, done.stdout
+@dataclass(frozen=True)
+class Said:
+    """How the program ended, and what it said."""
+
+    code: int
+    out: str
+    errors: str
+
+
+class Review(Protocol):
+    """The commands of a review, in this process."""
+
+    def __call__(self, *arguments: str) -> Said: ...
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Review:
+    def run(*arguments: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["pairbench", "review", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capfd.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return run
 
 
 def write_decisions(here: Path, name: str, kind: str) -> Path:
@@ -41,16 +63,19 @@ def write_decisions(here: Path, name: str, kind: str) -> Path:
     return path
 
 
-def test_from_a_run_to_an_assessment(here: Path) -> None:
+def test_from_a_run_to_an_assessment(here: Path, ran: Review) -> None:
     """What is public and what is private, what to publish, and who passes: 0 for people, 1 for a fixture."""
-    code, said = ran("prepare", "one", "--out", "review")
-    assert code == 0
-    assert said.splitlines()[0] == "review: 112 entries"
-    assert said.splitlines()[1] == "give reviewers review/public, and keep review/private until they have decided"
+    done = ran("prepare", "one", "--out", "review")
+    assert done.code == 0, done.errors
     commitment = json.loads((here / "review/public/commitment.json").read_bytes())
-    assert said.splitlines()[2] == f"publish now: key {commitment['key_sha256']}, packet {commitment['packet_sha256']}"
+    assert done.out.splitlines() == [
+        "review: 112 entries",
+        "give reviewers review/public, and keep review/private until they have decided",
+        f"publish now: key {commitment['key_sha256']}, packet {commitment['packet_sha256']}",
+    ]
     assert sorted(path.relative_to(here / "review").as_posix() for path in (here / "review").rglob("*.*")) == [
         "private/key.json",
+        "private/run.txt",
         "public/commitment.json",
         "public/decisions.json",
         "public/form.html",
@@ -58,36 +83,68 @@ def test_from_a_run_to_an_assessment(here: Path) -> None:
     ]
     person = write_decisions(here, PERSON, "human")
     fixture = write_decisions(here, FIXTURE, "fixture")
-    code, said = ran("score", "review", "--decisions", str(fixture), "--out", "fixture")
-    assert (code, said.splitlines()[0]) == (1, "fixture assessment: passes no gate")
-    code, said = ran("score", "review", "--decisions", str(person))
-    assert (code, said.splitlines()[0]) == (0, "assessment by people")
-    assert said == (here / "review/assessment/assessment.txt").read_text("utf-8")
+    done = ran("score", "review", "--decisions", str(fixture), "--out", "fixture")
+    assert (done.code, done.out.splitlines()[0]) == (1, "fixture assessment: passes no gate")
+    done = ran("score", "review", "--decisions", str(person))
+    assert (done.code, done.out.splitlines()[0]) == (0, "assessment by people")
+    assert done.out == (here / "review/assessment/assessment.txt").read_text("utf-8")
+    done = ran("score", "review", "--decisions", str(person))
+    assert done.code == 2
+    assert "nothing is written over" in done.errors
 
 
-def test_undecided_entries_can_t_be_scored(here: Path) -> None:
-    """As `prepare` leaves them; exit 4, and nothing is written."""
+def test_undecided_entries_can_t_be_scored(here: Path, ran: Review) -> None:
+    """As `prepare` leaves them; exit 4, each entry on a line of its own, and nothing is written."""
     ran("prepare", "one", "--out", "review")
-    with pytest.raises(EvidenceError, match="is undecided"):
-        ran("score", "review")
+    done = ran("score", "review")
+    assert done.code == 4
+    assert sum(line.endswith("is undecided") for line in done.errors.splitlines()) == 112
     assert not (here / "review/assessment").exists()
 
 
-def test_a_run_that_moved_is_named(here: Path) -> None:
-    """By a path or by its name among the runs."""
+def test_a_run_that_moved_is_named(here: Path, ran: Review) -> None:
+    """By a path or by its name among the runs; what it is called says nothing."""
     ran("prepare", "one", "--out", "review")
     person = write_decisions(here, PERSON, "human")
     (here / "runs/one").rename(here / "moved")
-    with pytest.raises(EvidenceError, match="the run has no contract"):
-        ran("score", "review", "--decisions", str(person))
-    code, _ = ran("score", "review", "--decisions", str(person), "--run", "moved")
-    assert code == 0
+    done = ran("score", "review", "--decisions", str(person))
+    assert (done.code, "the run has no contract" in done.errors) == (4, True)
+    assert ran("score", "review", "--decisions", str(person), "--run", "moved").code == 0
+    (here / "review/private/run.txt").unlink()
+    done = ran("score", "review", "--decisions", str(person), "--out", "again")
+    assert (done.code, "give --run RUN" in done.errors) == (2, True)
 
 
-def test_a_review_needs_its_register_and_its_folder(here: Path) -> None:
+def test_a_review_needs_its_register_and_its_folder(here: Path, ran: Review) -> None:
     """Each with a hint."""
     ran("prepare", "one", "--out", "review")
-    with pytest.raises(StudyError, match="give --register FILE"):
-        ran("score", "review", "--register", "nowhere.json")
-    with pytest.raises(StudyError, match="give the folder of a review"):
-        ran("score", "elsewhere", "--out", "out")
+    done = ran("score", "review", "--register", "nowhere.json")
+    assert (done.code, "give --register FILE" in done.errors) == (2, True)
+    done = ran("score", "elsewhere", "--out", "out")
+    assert (done.code, "give the folder of a review" in done.errors) == (2, True)
+    assert not (here / "out").exists()
+
+
+def test_decisions_are_signed_with_a_key(here: Path, ran: Review) -> None:
+    """By `ssh-keygen`, and the signature lies beside them."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen isn't installed")
+    ran("prepare", "one", "--out", "review")
+    person = write_decisions(here, PERSON, "human")
+    key = here / "ada.key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    done = ran("sign", person.name, "--key", "ada.key")
+    assert (done.code, done.out) == (0, "ada.json.sig\n"), done.errors
+    assert (here / "ada.json.sig").read_text("ascii").startswith("-----BEGIN SSH SIGNATURE-----")
+    assert ran("sign", person.name, "--key", "ada.key").code == 2
+
+
+def test_a_contract_can_be_looked_at_before_a_run(here: Path, ran: Review) -> None:
+    """What its terms come to, with the digest of everything that they are about."""
+    done = ran("contract", str(ROOT / "corpora/reconsolidation/contract.toml"))
+    assert done.code == 0, done.errors
+    found = json.loads(done.out)
+    assert (found["format"], found["version"]) == ("pairbench/review-contract", 2)
+    assert set(found["corpus"]) == {"development.json", "holdout.json", "manifest.json"}
+    assert set(found["sources"]) == {"review", "comparison", "report"}
+    assert all(found["sources"].values())
