@@ -6,10 +6,12 @@ Whatever a body holds, reading it raises nothing: what can't be read becomes an 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from gateway.decoding import Decoder, DecodingError, decoder_of
 from gateway.exchange import Observation, Request, Usage, UsageUnavailable
+from gateway.messages_request import has_too_many_values
 from gateway.provider_usage import details_of, messages_usage, responses_usage
 from gateway.wires import MESSAGES_PATH, MODEL_PATHS
 
@@ -21,6 +23,8 @@ TELLING_OF_RESPONSES = b'"usage"'
 # Of an event; the last one of a stream may come in pieces.
 END, CRLF_END = b"\n\n", b"\r\n\r\n"
 LINE_ENDS = (b"\r", b"\n")
+# In every spelling that JSON has for it.
+AN_HOUR = re.compile(rb'"(?:1|\\u0031)(?:h|\\u0068)"')
 RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -33,7 +37,7 @@ class AnswerReader:
         self._is_messages = request.path == MESSAGES_PATH
         self._telling = TELLING_OF_MESSAGES if self._is_messages else TELLING_OF_RESPONSES
         self._is_model_request = request.method == "POST" and request.path in MODEL_PATHS
-        self._hour = b'"1h"' in request.body
+        self._hour = AN_HOUR.search(request.body) is not None
         self._failed = status >= 400
         self._streamed = content_type.partition(";")[0].strip().lower() == "text/event-stream"
         self._decoder: Decoder | None = decoder_of(content_encoding)
@@ -50,16 +54,16 @@ class AnswerReader:
         if self._decoder is None or not self._is_model_request:
             return
         try:
-            text = self._decoder.decode(data)
+            for text in self._decoder.decode(data):
+                if self._streamed:
+                    self._read_events(text)
+                else:
+                    self._held += text
+                if len(self._held) > HELD_LIMIT_BYTES:
+                    self._give_up(f"the body holds more than {HELD_LIMIT_BYTES} bytes at once")
+                    return
         except DecodingError as error:
             self._give_up(f"the body can't be decoded: {error}")
-            return
-        if self._streamed:
-            self._read_events(text)
-        else:
-            self._held += text
-        if len(self._held) > HELD_LIMIT_BYTES:
-            self._give_up(f"the body holds more than {HELD_LIMIT_BYTES} bytes at once")
 
     def observation(self, asked: str | None, *, broken_off: bool) -> Observation:
         """What the answer to a request for the model `asked` said until now; `broken_off`: it never came to its end."""
@@ -155,6 +159,8 @@ class AnswerReader:
             self._usage |= {name: value for name, value in usage.items() if value is not None}
 
     def _document(self, data: bytes) -> dict[str, Any]:
+        if has_too_many_values(data):
+            return {}
         try:
             document = json.loads(data)
         except (ValueError, RecursionError):

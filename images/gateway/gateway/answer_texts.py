@@ -40,10 +40,14 @@ class AnswerTexts:
         if self._decoder is None:
             return
         try:
-            text = self._decoder.decode(data)
+            for text in self._decoder.decode(data):
+                self._add_text(text)
+                if self._decoder is None:
+                    return
         except DecodingError:
             self._decoder = None
-            return
+
+    def _add_text(self, text: bytes) -> None:
         self._read_bytes += len(text)
         if self._read_bytes > READ_LIMIT_BYTES:
             self._decoder = None

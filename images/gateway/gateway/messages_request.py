@@ -79,7 +79,7 @@ def strict_json(text: bytes) -> object:
     Raises:
         ValueError: when it is none.
     """
-    if _has_too_many_values(text):
+    if has_too_many_values(text):
         raise TooManyValuesError
     try:
         document = json.loads(text, parse_constant=_no_constant)
@@ -89,7 +89,7 @@ def strict_json(text: bytes) -> object:
     return document
 
 
-def _has_too_many_values(body: bytes) -> bool:
+def has_too_many_values(body: bytes) -> bool:
     """Whether reading the body could take memory out of all proportion; looks at bytes alone."""
     if len(body) <= MAXIMUM_VALUES:
         return False

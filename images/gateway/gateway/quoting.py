@@ -30,8 +30,11 @@ SAMPLE_BYTES = 2048
 
 
 def encoded(value: object) -> bytes:
-    """`value` as compact UTF-8 JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """`value` as compact UTF-8 JSON; half of a surrogate pair, which has no UTF-8, becomes a question mark.
+
+    A provider may say anything in its answers, and what it says has to be written down all the same.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def is_text(body: bytes | bytearray) -> bool:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gateway.evidence import Evidence, EvidenceError
-from gateway.exchange import Answer, Exchange, Observation, Request, Usage, exchange_document, retry_count
+from gateway.exchange import (
+    Answer,
+    Exchange,
+    Observation,
+    Recording,
+    Request,
+    Usage,
+    exchange_document,
+    retry_count,
+)
 from gateway.imprint import STRETCH_BYTES
 
 from tests.fakes.bodies import lines_of
@@ -197,3 +206,18 @@ def test_the_client_s_own_count_of_attempts_is_read(text: str, count: int | None
     """What isn't a count is no count."""
     assert retry_count(exchange(headers=(("x-stainless-retry-count", text),)).request) == count
     assert retry_count(exchange().request) is None
+
+
+def test_what_a_provider_says_beyond_unicode_is_written_down(tmp_path: Path) -> None:
+    """Half of a surrogate pair in a model's name, a stop reason or a detail costs nobody the exchange's line."""
+    evidence = Evidence(str(tmp_path), 100_000, recording=True)
+    made = exchange()
+    usage = Usage(1, 2, 0, 0, 0)
+    made.observation = Observation("m", "x\ud800y", "\udfff", True, usage, details={"service_tier": "\ud83d"})
+    made.recording = Recording("sha256:0", {})
+    evidence.record(made, evidence.reserve(made.request, 6))
+    (written,) = lines(tmp_path, "exchanges.jsonl")
+    assert (written["model_resolved"], written["stop_reason"]) == ("x?y", "?")
+    assert written["details"] == {"service_tier": "?"}
+    (recorded,) = lines(tmp_path, "recording.jsonl")
+    assert recorded["seq"] == 1
