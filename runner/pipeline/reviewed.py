@@ -20,6 +20,7 @@ from runner.core.reconsolidation.observation import Observation
 from runner.core.records import Record
 from runner.core.usage import all_tokens
 from runner.pipeline.chronicle import StoredLedger
+from runner.pipeline.concluding import read_summary
 from runner.pipeline.folder import file_fault, required
 from runner.plan.reconsolidation import MANIFEST, read_reconsolidation
 
@@ -100,6 +101,7 @@ def read_reviewed(world: World, folder: Path) -> ReviewedRun:
         *_arms(run),
         *_bound(run, ledger),
         *_baseline(world, run),
+        *_summary(world, run, ledger),
     ]
     if problems:
         raise EvidenceError.of(problems)
@@ -230,6 +232,29 @@ def _baseline(world: World, run: ReviewedRun) -> Iterator[Problem]:
     expected = baseline_of(control, (seen for seen in run.observations if seen.trial in trials))
     if _document(world, run.folder, layout.BASELINE, ControlBaseline) != expected:
         yield Problem("it isn't what the observations of the control give", layout.BASELINE)
+
+
+def _summary(world: World, run: ReviewedRun, ledger: StoredLedger) -> Iterator[Problem]:
+    """The sealed summary, which anybody can compute again from raw evidence, was computed from what is reviewed."""
+    try:
+        summary = read_summary(world.files, run.folder)
+    except PairbenchError as error:
+        yield from error.problems
+        return
+    section = summary.reconsolidation
+    if section is None:
+        yield Problem("it is of no reconsolidation study", layout.SUMMARY, "reconsolidation")
+        return
+    for name, key, told in (
+        (layout.OBSERVATIONS, "reconsolidation.observations_sha256", section.observations_sha256),
+        (layout.BASELINE, "reconsolidation.baseline_sha256", section.baseline_sha256),
+        (layout.RECORDS, "inputs.records", summary.inputs.records),
+        (layout.PLAN, "inputs.plan", summary.inputs.plan),
+    ):
+        if told != sha256_digest(required(world.files, run.folder, name)):
+            yield Problem(f"it was computed from another {name}", layout.SUMMARY, key, "run `pairbench verify`")
+    if summary.inputs.ledger_head != ledger.head:
+        yield Problem(f"it was computed from another {layout.LEDGER}", layout.SUMMARY, "inputs.ledger_head")
 
 
 def _document(world: World, folder: Path, name: str, model: type[D]) -> D:

@@ -36,6 +36,7 @@ from tests.fakes.reviews import (
     changed,
     corpus,
     decided,
+    seal_run,
     sources,
     steps_of,
     worded,
@@ -100,6 +101,7 @@ class Case:
     def ledger(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         steps = steps_of(self.files.read(RUN / layout.LEDGER) or b"")
         self.files.write(RUN / layout.LEDGER, chained(change(steps)))
+        seal_run(self.files)
 
     def score(self) -> None:
         world = world_of(self.files, self.program)
@@ -196,6 +198,7 @@ def observations(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Case
         path = RUN / layout.OBSERVATIONS
         lines = (case.files.read(path) or b"").splitlines(keepends=True)
         case.files.write(path, b"".join(change(lines)))
+        seal_run(case.files)
         rebind(case, "observations_sha256", path)
 
     return act
@@ -233,6 +236,17 @@ def contract(change: Callable[[Any], object]) -> Callable[[Case], None]:
 
 def public(name: str, change: Callable[[Any], object]) -> Callable[[Case], None]:
     return lambda case: case.edit(REVIEW / name, change)
+
+
+def taken_back(case: Case) -> None:
+    path = RUN / layout.OBSERVATIONS
+    case.files.write(path, (case.files.read(path) or b"").replace(b"as it seems to", b"as it was to", 1))
+    seal_run(case.files)
+
+
+def without_summary(case: Case) -> None:
+    for name in (layout.SUMMARY, layout.CHECKSUM):
+        case.files.remove(RUN / name)
 
 
 def signed_by(word: bytes) -> Callable[[Case], None]:
@@ -291,7 +305,7 @@ CHEATS: dict[str, tuple[Made, Callable[[Case], None], str]] = {
     "a packet of other bytes": (PLAIN, lambda case: case.files.write(REVIEW / "public/packet.json", (case.files.read(REVIEW / "public/packet.json") or b"") + b"\n"), "public/packet.json: its bytes are not canonical"),
     "another secret": (PLAIN, public("private/key.json", lambda key: key.update(secret="guess")), "is of no output"),
     "a key that nobody committed to": (PLAIN, public("public/commitment.json", lambda value: value.update(key_sha256="sha256:" + "1" * 64)), "public/commitment.json: another key or another packet was committed to"),
-    "an output taken back": (PLAIN, lambda case: case.files.write(RUN / layout.OBSERVATIONS, (case.files.read(RUN / layout.OBSERVATIONS) or b"").replace(b"as it seems to", b"as it was to", 1)), "it is bound to another observation"),
+    "an output taken back": (PLAIN, taken_back, "it is bound to another observation"),
     "an output taken back, and the key bound anew": (PLAIN, observations(lambda lines: [line.replace(b"as it seems to connections.", b"as it is.") for line in lines]), "public/packet.json: entries["),
     "the same case observed twice": (PLAIN, observations(lambda lines: [*lines, lines[-1]]), "a second observation of"),
     "an observation of no trial": (PLAIN, observations(lambda lines: [*lines, relabelled(lines[-1], trial="x")]), "there is no trial 'x'"),
@@ -317,6 +331,10 @@ CHEATS: dict[str, tuple[Made, Callable[[Case], None], str]] = {
     "a kinder comparison": (PLAIN, source("runner/pipeline/reviewing.py"), "sources.comparison: runner/pipeline/reviewing.py isn't what was agreed on"),
     "kinder words": (PLAIN, source("runner/adjudicate/telling.py"), "sources.report: runner/adjudicate/telling.py isn't what was agreed on"),
     "one more source": (PLAIN, lambda case: case.program.update({"runner/adjudicate/more.py": b""}), "runner/adjudicate/more.py was not there when the contract was made"),
+    "records that say nothing failed": (PLAIN, lambda case: case.files.write(RUN / layout.RECORDS, (case.files.read(RUN / layout.RECORDS) or b"").replace(b'"repetition":1', b'"repetition":2', 1)), "inputs.records: it was computed from another records.jsonl"),
+    "observations that no evidence gives": (PLAIN, lambda case: case.files.write(RUN / layout.OBSERVATIONS, (case.files.read(RUN / layout.OBSERVATIONS) or b"")[:-1] + b" \n"), "reconsolidation.observations_sha256: it was computed from another observations.jsonl"),
+    "a summary of other bytes": (PLAIN, lambda case: case.edit(RUN / layout.SUMMARY, lambda value: value.update(headline=[])), "its bytes are not those that were sealed"),
+    "no summary": (PLAIN, without_summary, "the run has no summary yet"),
     "another plan": (PLAIN, lambda case: case.edit(RUN / layout.PLAN, lambda value: value.update(seed="2")), "plan.json: its digest is"),
     "a line of the ledger changed": (PLAIN, lambda case: case.files.write(RUN / layout.LEDGER, (case.files.read(RUN / layout.LEDGER) or b"").replace(b"attempt_ended", b"attempt_ended".upper(), 1)), "kind: must be"),
 }  # fmt: skip

@@ -22,11 +22,14 @@ from runner.core.reconsolidation.contract import Contract, ContractArm, Reviewer
 from runner.core.reconsolidation.observation import Answer, Hypothesis, Observation
 from runner.core.reconsolidation.packet import ATTESTATION, Decision, Decisions, ReviewedBy
 from runner.core.reconsolidation.register import HoldoutRegister
+from runner.core.reconsolidation.section import ReconsolidationSection
 from runner.core.usage import ModelUsage
 from runner.plan.reconsolidation import FrozenCorpus, read_reconsolidation
+from runner.summarize.seal import seal
+from runner.summarize.summary import summarize
 from tests.fakes.clock import FakeClock, FakeEntropy
 from tests.fakes.files import MemoryFiles
-from tests.fakes.records import RunSpec, Usage, make_record
+from tests.fakes.records import RunSpec, Usage, make_record, make_run
 from tests.fakes.signatures import WordSignatures
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from runner.core.outcomes import Outcome
     from runner.core.reconsolidation.corpus import Case
     from runner.core.reconsolidation.packet import Entry, Packet
+    from runner.core.summary import Summary
     from runner.pipeline.world import World
     from runner.ports.files import Files
 
@@ -168,8 +172,37 @@ def write_run(files: Files, made: Made | None = None, folder: Path = RUN, regist
     }
     for name, data in documents.items():
         files.write(folder / name, data)
+    seal_run(files, folder)
     files.write(register, HoldoutRegister(inspected=()).to_bytes())
     return folder
+
+
+def seal_run(files: Files, folder: Path = RUN) -> None:
+    """The run has a sealed summary that was computed from what lies in its folder now; other figures are of another."""
+
+    def digest(name: str) -> Digest:
+        return sha256_digest(files.read(folder / name) or b"")
+
+    section = ReconsolidationSection(
+        scorer="reconsolidation-1",
+        corpus_sha256=digest(f"{layout.RECONSOLIDATION}/manifest.json"),
+        observations_sha256=digest(layout.OBSERVATIONS),
+        baseline_sha256=digest(layout.BASELINE),
+        scores=(),
+    )
+    head = sha256_digest((files.read(folder / layout.LEDGER) or b"").splitlines(keepends=True)[-1])
+    told = {"records": digest(layout.RECORDS), "plan": digest(layout.PLAN), "ledger_head": head}
+    inputs = other_summary().inputs.model_copy(update=told)
+    sealed = seal(other_summary().model_copy(update={"inputs": inputs, "reconsolidation": section}))
+    files.write(folder / layout.SUMMARY, sealed.summary_bytes)
+    files.write(folder / layout.CHECKSUM, sealed.checksum_bytes)
+
+
+@cache
+def other_summary() -> Summary:
+    """The summary of some run."""
+    run = make_run(RunSpec(tasks=("a", "b")))
+    return summarize(run.context, run.plan, run.records, run.scores)
 
 
 def digests(documents: Mapping[str, bytes]) -> dict[str, str]:
