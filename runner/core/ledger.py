@@ -21,6 +21,7 @@ GENESIS = sha256_digest(b"")
 Kind = Literal[
     "run_started",
     "attempt_started",
+    "attempt_granted",
     "attempt_ended",
     "run_ended",
     "run_resumed",

@@ -39,6 +39,10 @@ class Journal:
         """The start of an attempt is on disk, before anything of it exists."""
         self._append("attempt_started", trial, attempt, {}, {})
 
+    def attempt_granted(self, trial: str, attempt: int, microusd: int) -> None:
+        """What the attempt may spend is on disk, before it can spend anything."""
+        self._append("attempt_granted", trial, attempt, {}, {"microusd": str(microusd)})
+
     def attempt_ended(self, trial: str, attempt: int, files: Mapping[str, str], detail: Mapping[str, str]) -> None:
         """The end of an attempt is on disk, with the digest of every file that it left."""
         self._append("attempt_ended", trial, attempt, files, detail)

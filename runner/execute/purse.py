@@ -61,11 +61,10 @@ class Purse:
                 self._book(planned, spent_microusd - held)
             self._changed.notify_all()
 
-    def note(self, trial: PlannedTrial, spent_microusd: int | None) -> None:
-        """An attempt of an earlier stretch of the run spent so much; None: whatever one attempt may."""
+    def note(self, trial: PlannedTrial, spent_microusd: int) -> None:
+        """An attempt of an earlier stretch of the run spent so much."""
         with self._changed:
-            most = self.caps.trial_microusd or 0
-            self._book(trial, most if spent_microusd is None else spent_microusd)
+            self._book(trial, spent_microusd)
 
     def close(self) -> None:
         """Nobody waits any longer, and nobody gets anything."""

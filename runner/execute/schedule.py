@@ -17,6 +17,7 @@ from runner.core.evidence import OutcomeHint
 from runner.core.layout import attempt_folder
 from runner.core.outcomes import Outcome
 from runner.core.owner import RUN
+from runner.core.spending import UNCAPPED_MICROUSD
 from runner.execute.pod import Pod
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class Execution:
         with self._embedders if planned.arm in self.embedding_arms else contextlib.nullcontext():
             if self._cancelled.is_set():
                 pod.cancel()
+            self._announce_grant(planned, attempt, pod)
             pod.run()
         collected = pod.collect()
         self.settle(planned, attempt, collected.files)
@@ -204,6 +206,15 @@ class Execution:
             raise hopeless
         self.crew.progress.trial_ended(planned, attempt, verdict.outcome, verdict.reason)
         return verdict
+
+    def _announce_grant(self, planned: PlannedTrial, attempt: int, pod: Pod) -> None:
+        """If the attempt's client is about to start, and its spending is capped, the ledger says what it may spend.
+
+        Nobody but the client can spend anything: an attempt that was broken off without this line spent nothing.
+        """
+        spending = pod.order.gateway.spending
+        if spending is not None and spending.grant_microusd != UNCAPPED_MICROUSD and pod.hint is OutcomeHint.NONE:
+            self.crew.journal.attempt_granted(planned.trial, attempt, spending.grant_microusd)
 
     def _engine_fault(self, pod: Pod) -> EngineError | None:
         """Why nothing further can be tried on the engine; None while it works, or fails now and then."""

@@ -55,7 +55,7 @@ def run_study(world: World, path: Path) -> Ran:
         EnvironmentNotReady: something is missing, broke down, or has no room.
     """
     planned = plan_study(world, path)
-    engine = ready_engine(world, planned.study, planned.loaded.document)
+    engine = ready_engine(world, planned.study, planned.loaded.document, len(planned.plan.trials))
     sweep(world, engine)
     name = _claimed(world, planned.study.name)
     folder = world.places.runs / name

@@ -142,7 +142,7 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
         EnvironmentNotReady: no engine, no disk, or something can't be fetched.
         EvidenceError: something isn't what its lock says.
     """
-    engine = ready_engine(world, planned.study, planned.loaded.document)
+    engine = ready_engine(world, planned.study, planned.loaded.document, len(planned.plan.trials))
     planned = with_slots(planned, engine)
     study = planned.study
     images = {image.name: image for image in imaging.build(world, _image_names(study))}

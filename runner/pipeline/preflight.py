@@ -19,13 +19,13 @@ _DISK_RESERVE_BYTES: Final = 512 * _MIB
 _EARLIEST: Final = "2026-01-01"
 
 
-def ready_engine(world: World, study: ResolvedStudy, document: str) -> Engine:
-    """The engine, which can run `study`, as the rest of the machine can; `document` is the study's path.
+def ready_engine(world: World, study: ResolvedStudy, document: str, trials: int) -> Engine:
+    """The engine, which can run `trials` trials of `study`, as the rest of the machine can; `document` is its path.
 
     Raises:
         EnvironmentNotReady: with everything that is missing.
     """
-    problems = [*_disk_problems(world, study), *_clock_problems(world), *_key_problems(world, study)]
+    problems = [*_disk_problems(world, trials), *_clock_problems(world), *_key_problems(world, study)]
     engine: Engine | None = None
     try:
         engine = world.engine()
@@ -64,8 +64,7 @@ def _engine_problems(engine: Engine, study: ResolvedStudy, document: str) -> Ite
             yield Problem(f"the engine hasn't got {arm.image}", document, f"arms.{arm.name}.image", hint)
 
 
-def _disk_problems(world: World, study: ResolvedStudy) -> Iterator[Problem]:
-    trials = len(study.tasks) * len(study.arms) * study.repetitions
+def _disk_problems(world: World, trials: int) -> Iterator[Problem]:
     # A trial of the size that people run leaves well under a megabyte; what it may leave at most is in the limits.
     estimate = _DISK_RESERVE_BYTES + trials * _MIB
     try:

@@ -33,6 +33,6 @@ class Ready:
     prices: PriceTable
     cassette: Cassette | None = None
     """What gateways play."""
-    spent: tuple[tuple[PlannedTrial, int | None], ...] = ()
-    """What earlier attempts spent; None: nobody knows."""
+    spent: tuple[tuple[PlannedTrial, int], ...] = ()
+    """What earlier attempts count against caps."""
     standings: Mapping[str, Standing] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from runner.pipeline import imaging
 from runner.pipeline.control import completed
 from runner.pipeline.executing import Ran, execute
 from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.preflight import ready_engine
 from runner.pipeline.ready import Ready
 from runner.pipeline.spending import earlier_spend
 from runner.pipeline.sweeping import sweep
@@ -56,7 +57,7 @@ def resume_run(world: World, folder: Path) -> Ran:
         if _is_finished(run) and not torn:
             # Whatever is written to its ledger gives it another summary than the one that was sealed.
             return Ran(folder, complete=True)
-        engine = world.engine()
+        engine = ready_engine(world, run.study, layout.STUDY, len(unfinished(run)))
         images = _images(world, engine, run)
         sweep(world, engine)
         remove_run(engine, run.lock.run)
@@ -66,6 +67,8 @@ def resume_run(world: World, folder: Path) -> Ran:
         if not run.ledger:
             journal.run("run_started", _inputs(world, folder), {"run": run.lock.run})
         _close_open_attempts(world, run, journal)
+        # What is left to spend, and to run, follows from the ends just written as well.
+        run = read_run(world.files, folder)
         journal.run("run_resumed", kept, _engine_difference(engine, run))
         return execute(world, engine, _ready(world, run, images), folder, journal)
 

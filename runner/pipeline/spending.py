@@ -1,4 +1,4 @@
-"""What did attempts spend, by their gateways' own account? Nothing is guessed: what nobody knows is None."""
+"""What did attempts spend, by their gateways' own account? Of what nobody knows, a grant is the most that it can be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from runner.collect.charged import charged_microusd
 from runner.collect.documents import read_documents
 from runner.core.quantities import Measured
-from runner.execute.schedule import NEVER_RUN
 from runner.pipeline.folder import required
 
 if TYPE_CHECKING:
@@ -28,10 +27,17 @@ def spent_microusd(files: Mapping[str, bytes] | None) -> int | None:
     return charged.value if isinstance(charged, Measured) else None
 
 
-def earlier_spend(files: Files, run: Run) -> Iterator[tuple[PlannedTrial, int | None]]:
-    """What each attempt that the ledger ends spent."""
+def earlier_spend(files: Files, run: Run) -> Iterator[tuple[PlannedTrial, int]]:
+    """What each attempt that the ledger ends counts against caps.
+
+    One of which nobody knows what it spent has spent what it was granted, and nothing if that was never announced.
+    """
     planned = {trial.trial: trial for trial in run.plan.trials}
+    granted: dict[tuple[str, int], int] = {}
     for line in run.ledger:
-        if line.kind == "attempt_ended" and line.detail.get("reason") != NEVER_RUN:
+        if line.kind == "attempt_granted":
+            granted[line.trial, line.attempt] = int(line.detail["microusd"])
+        elif line.kind == "attempt_ended":
             found = {name.rpartition("/")[2]: required(files, run.folder, name) for name in line.files}
-            yield planned[line.trial], spent_microusd(found or None)
+            spent = spent_microusd(found or None)
+            yield planned[line.trial], granted.get((line.trial, line.attempt), 0) if spent is None else spent
