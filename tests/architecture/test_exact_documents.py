@@ -48,6 +48,9 @@ def members(schema: Any) -> Iterator[Any]:
 def test_no_member_can_be_a_float(document: type[Document]) -> None:
     """Nothing is a number but an integer, and nothing is left open."""
     schema = document.model_json_schema()
+    for name in document.LEFT_OUT:
+        # Where it is None it isn't written.
+        schema["properties"][name]["anyOf"].remove({"type": "null"})
     assert document.EXACT
     assert {item["type"] for item in described(schema)} <= {"object", "array", "string", "integer", "boolean"}
     assert all(

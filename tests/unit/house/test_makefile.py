@@ -28,7 +28,12 @@ def test_help_is_the_default_and_fits_one_screen() -> None:
 @pytest.mark.parametrize(
     ("target", "recipe"),
     [
-        ("bench", ["scripts/bench.sh corpora/fixture/study.toml corpora/retrieval/study.toml"]),
+        (
+            "bench",
+            [
+                "scripts/bench.sh corpora/fixture/study.toml corpora/retrieval/study.toml corpora/reconsolidation/study.toml"
+            ],
+        ),
         ("test", ["scripts/test.sh"]),
         ("check", ["scripts/setup.sh", "scripts/lint.sh", "scripts/test.sh"]),
         ("images", ["scripts/setup.sh", "scripts/engine.sh start", ".venv/bin/pairbench images build"]),
