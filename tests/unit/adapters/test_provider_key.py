@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,13 +41,51 @@ def test_it_shows_in_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b" \n", b"two\nlines", b"\xff\xfe", b"k" * 20_000])
 def test_what_can_be_no_key_is_refused_without_being_shown(tmp_path: Path, data: bytes) -> None:
-    """The error names the file, not what is in it."""
+    """The error names the variable that led to it, not what is in the file."""
     path = tmp_path / "file"
     path.write_bytes(data)
     with pytest.raises(EnvironmentNotReady) as caught:
         provider_key({"PAIRBENCH_PROVIDER_KEY_FILE": str(path)})
-    assert str(path) in str(caught.value.diagnostics())
-    assert "kkkk" not in str(caught.value.diagnostics())
+    assert caught.value.diagnostics() == (
+        "environment: PAIRBENCH_PROVIDER_KEY_FILE: must lead to one line of printable ASCII, the key: what it leads to "
+        "is none (the key alone, without a name before it or quotes around it)"
+    )
+
+
+FILE, DESCRIPTOR = "PAIRBENCH_PROVIDER_KEY_FILE", "PAIRBENCH_PROVIDER_KEY_FD"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        (FILE, "sk-secret", "No such file or directory"),
+        (FILE, "sk-sec\0ret", "what it holds is none"),
+        (FILE, "sk-secret" * 1000, "File name too long"),
+        (DESCRIPTOR, "sk-secret", "what it holds is none"),
+        (DESCRIPTOR, "", "what it holds is none"),
+        (DESCRIPTOR, "-1", "what it holds is none"),
+        (DESCRIPTOR, "98765", "Bad file descriptor"),
+        (DESCRIPTOR, "9" * 30, "what it holds is none"),
+        (DESCRIPTOR, "9" * 5000, "what it holds is none"),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_not_printed(variable: str, value: str, why: str) -> None:
+    """The error says which variable it is and what that must hold; no traceback has the value either."""
+    with pytest.raises(EnvironmentNotReady) as caught:
+        provider_key({variable: value})
+    must = "the path of a file that can be read" if variable == FILE else "the number of an open file descriptor"
+    problem = caught.value.problems[0]
+    assert (problem.document, problem.key) == ("environment", variable)
+    assert problem.message == f"must hold {must}: {why}"
+    assert problem.hint
+    told = "".join(traceback.format_exception(caught.value))
+    assert not value or value not in told
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    """It can be opened, not read."""
+    with pytest.raises(EnvironmentNotReady, match="must hold the path of a file that can be read: Is a directory"):
+        provider_key({FILE: str(tmp_path)})
 
 
 @pytest.mark.parametrize(
