@@ -6,10 +6,12 @@ decides: a write is one for five minutes unless an hour was asked for.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from gateway.exchange import Tokens, Usage, UsageUnavailable
 
+CLASSES = tuple(field.name for field in dataclasses.fields(Usage))
 # What else a price can depend on.
 DETAILS = ("service_tier", "inference_geo", "speed")
 
@@ -21,6 +23,8 @@ def count_of(value: object) -> int | None:
 
 def messages_usage(usage: dict[str, Any], *, asks_for_an_hour: bool, ended: bool) -> Usage:
     """A usage of the Messages API; of an answer that didn't `ended`, the last word on its output is missing."""
+    if _has_more_iterations(usage):
+        return Usage(*[UsageUnavailable("the answer has iterations that its usage doesn't hold")] * len(CLASSES))
     write_5m, write_1h = _writes(usage, asks_for_an_hour=asks_for_an_hour)
     return Usage(
         input_tokens=_class(usage, "input_tokens"),
@@ -28,6 +32,19 @@ def messages_usage(usage: dict[str, Any], *, asks_for_an_hour: bool, ended: bool
         cache_read_input_tokens=_class(usage, "cache_read_input_tokens"),
         cache_write_5m_input_tokens=write_5m,
         cache_write_1h_input_tokens=write_1h,
+    )
+
+
+def _has_more_iterations(usage: dict[str, Any]) -> bool:
+    """Whether the model was called more often than the usage says: to sum up a context, or for advice."""
+    iterations = usage.get("iterations")
+    if not isinstance(iterations, list):
+        return False
+    # Numbers in other places or of another model: only what adds up to the usage itself is nothing more.
+    return any(
+        sum((count_of(item.get(name)) or 0) if isinstance(item, dict) else 1 for item in iterations)
+        > (count_of(usage.get(name)) or 0)
+        for name in ("input_tokens", "output_tokens")
     )
 
 

@@ -139,3 +139,20 @@ def test_what_bears_on_the_price_is_kept() -> None:
         "speed": "fast",
         "server_tools": {"web_search_requests": 2},
     }
+
+
+@pytest.mark.parametrize(
+    ("iterations", "known"),
+    [
+        ([{"type": "message", "input_tokens": 7, "output_tokens": 1}], True),
+        ([{"type": "compaction", "input_tokens": 180_000, "output_tokens": 9}, {"input_tokens": 7}], False),
+        (["strange"] * 8, False),
+        ("strange", True),
+    ],
+)
+def test_iterations_beyond_the_usage_make_it_unavailable(iterations: object, known: bool) -> None:  # noqa: FBT001
+    """A model that was called once more than its usage says isn't counted as if it hadn't been."""
+    body = json.dumps({"usage": {**USAGE, "iterations": iterations}}).encode()
+    usage = read(body, content=("application/json", "")).usage
+    reason = UsageUnavailable("the answer has iterations that its usage doesn't hold")
+    assert usage == (Usage(7, 1, 5, 3, 0) if known else Usage(*[reason] * 5))
