@@ -25,8 +25,8 @@ def provider_key(environment: Mapping[str, str]) -> Secret:
     """The key that `environment` leads to; a descriptor is read once and closed.
 
     Raises:
-        EnvironmentNotReady: it leads to none, or to what can't be a key. No error tells what a variable holds: it may be
-            the key, in the wrong place.
+        EnvironmentNotReady: it leads to none, or to what can't be a key. No error tells what a variable holds: it may
+            be the key, in the wrong place.
     """
     descriptor, path = environment.get(KEY_DESCRIPTOR), environment.get(KEY_FILE)
     if descriptor is not None:

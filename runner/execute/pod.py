@@ -29,6 +29,7 @@ from runner.core.evidence import (
 from runner.core.gateway import KEY_FOLDER, KEY_NAME
 from runner.core.owner import ATTEMPT, ROLE, TRIAL, volume_name
 from runner.core.tars import TreeFile, tar_of
+from runner.execute.last_words import last_words
 from runner.ports.engine import ContainerSpec, Mount, Tmpfs, TmpfsVolume
 
 if TYPE_CHECKING:
@@ -142,7 +143,9 @@ class Pod:
                 gateway_ready = self._start_gateway()
                 sidecar_ready = sidecar.result()
             if not gateway_ready:
-                self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not say that it is ready")
+                self._fail(
+                    OutcomeHint.GATEWAY_NOT_READY, f"the gateway did not say that it is ready{self._its_reason()}"
+                )
             elif not self._hand_over_key():
                 self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not take the provider's key")
             elif not sidecar_ready:
