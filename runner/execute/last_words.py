@@ -21,7 +21,7 @@ def last_words(engine: Engine, container: str) -> str:
     Raises:
         EngineError: what it printed can't be read.
     """
-    # The engine keeps what is printed a moment later than it passes it on: it is all there when the container has ended.
+    # The engine keeps what is printed a moment later than it passes it on: all is there when the container has ended.
     engine.wait(container, _PATIENCE_MS)
     why = why_not_ready(engine.output(container, _MOST_BYTES))
     return f": {why}" if why else ""

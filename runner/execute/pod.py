@@ -143,9 +143,8 @@ class Pod:
                 gateway_ready = self._start_gateway()
                 sidecar_ready = sidecar.result()
             if not gateway_ready:
-                self._fail(
-                    OutcomeHint.GATEWAY_NOT_READY, f"the gateway did not say that it is ready{self._its_reason()}"
-                )
+                why = last_words(self.engine, self._containers["gateway"])
+                self._fail(OutcomeHint.GATEWAY_NOT_READY, f"the gateway did not say that it is ready{why}")
             elif not self._hand_over_key():
                 self._fail(OutcomeHint.GATEWAY_NOT_READY, "the gateway did not take the provider's key")
             elif not sidecar_ready:
