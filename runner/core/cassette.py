@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from runner.core.canonical import Digest, canonical_line, sha256_digest
-from runner.core.documents import Document
+from runner.core.cassette_entry import CassetteEntry
+from runner.core.documents import Document, validated
 from runner.core.errors import EvidenceError
 from runner.core.masks import Mask
 
@@ -62,15 +63,19 @@ def read_cassette(data: bytes, document: str) -> Cassette:
     header = CassetteHeader.from_bytes(first, document)
     found: dict[tuple[str, str, int], bytearray] = {}
     for number, line in enumerate(rest, 2):
-        try:
-            entry = json.loads(line)
-            place = (str(entry["task"]), str(entry["arm"]), int(entry["repetition"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise EvidenceError("not an entry of a cassette", document=f"{document} line {number}") from error
-        found.setdefault(place, bytearray()).extend(line)
+        entry = _entry(line, f"{document} line {number}")
+        found.setdefault((entry.task, entry.arm, entry.repetition), bytearray()).extend(line)
     if len(rest) != header.exchanges:
         raise EvidenceError(f"holds {len(rest)} exchanges, and says {header.exchanges}", document=document)
     return Cassette(header, sha256_digest(data), {place: bytes(lines) for place, lines in found.items()})
+
+
+def _entry(line: bytes, place: str) -> CassetteEntry:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise EvidenceError("not an entry of a cassette, which is a line of JSON", document=place) from error
+    return validated(CassetteEntry, value, place, EvidenceError, line)
 
 
 def entries_of(trial: PlannedTrial, recording: bytes, bodies: Iterable[Bodies]) -> tuple[bytes, ...]:

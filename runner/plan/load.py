@@ -29,6 +29,8 @@ from runner.core.resolved import (
     ResolvedTask,
 )
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
+from runner.plan.certificates import certificates_fault
+from runner.plan.provider_address import address_fault
 from runner.plan.reconsolidation_studies import (
     manifest_of,
     needs_no_model,
@@ -219,7 +221,7 @@ def _loaded(
         corpora={name: source.lock for name, source in sorted(corpora.items())},
         gates=declared.gates,
         caps=declared.caps,
-        model_ca=reading.text_of(declared.model.ca_file, reading.root, document, "model.ca_file"),
+        model_ca=_authorities(reading, declared, document),
     )
     return LoadedStudy(
         document=document,
@@ -258,8 +260,21 @@ def _cassette(reading: _Reading, declared: StudyFile, document: str) -> bytes | 
         try:
             read_cassette(data, str(reading.root / name))
         except EvidenceError as error:
-            reading.problems += error.problems
+            hint = "take it as it was recorded, or record it again"
+            for problem in error.problems:
+                reading.complain(str(problem), document, "model.cassette", hint)
     return data
+
+
+def _authorities(reading: _Reading, declared: StudyFile, document: str) -> str:
+    """Whom the gateway is to trust instead of the usual ones; what is wrong with these or the provider is told."""
+    if declared.model.base_url and (fault := address_fault(declared.model.base_url)):
+        reading.complain(fault, document, "model.base_url")
+    name, before = declared.model.ca_file, len(reading.problems)
+    text = reading.text_of(name, reading.root, document, "model.ca_file")
+    if name is not None and len(reading.problems) == before and (fault := certificates_fault(text)):
+        reading.complain(f"{reading.root / name}: {fault}", document, "model.ca_file")
+    return text
 
 
 def _tasks(
