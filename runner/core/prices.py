@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from runner.core.documents import Document, Part
 from runner.core.outcomes import Outcome
+from runner.core.price_rules import table_faults
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import rounded_quotient
 from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, ModelUsage
@@ -95,6 +96,11 @@ class Surcharge(Part):
     value: str
     permille: _Factor
     models: tuple[str, ...] = ()
+    """As the table calls them: neither a release date nor another ending is left out."""
+
+    def concerns(self, model: str) -> bool:
+        """Whether it is one for `model`, a name as in the table."""
+        return not self.models or model in self.models
 
 
 class PriceTable(Document):
@@ -135,14 +141,9 @@ class PriceFile(Part):
     server_tools: dict[str, _Rate] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_price_each(self) -> Self:
-        for key, names in (
-            ("prices", [price.model for price in self.prices]),
-            ("length_limits", [limit.model for limit in self.length_limits]),
-        ):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise ValueError(f"{key} has {', '.join(twice)} more than once")
+    def _says_one_thing(self) -> Self:
+        if faults := list(table_faults(self)):
+            raise ValueError("; ".join(faults))
         return self
 
     def table(self) -> PriceTable:
@@ -336,9 +337,7 @@ def _with_surcharges(exact: Fraction, usage: ModelUsage, table: PriceTable, name
     for part in usage.rate:
         detail, _, value = part.partition("=")
         found = [
-            item
-            for item in table.surcharges
-            if (item.detail, item.value) == (detail, value) and (not item.models or name in item.models)
+            item for item in table.surcharges if (item.detail, item.value) == (detail, value) and item.concerns(name)
         ]
         if not found:
             return Unavailable(f"no price for {part} of {name} in the table of {table.dated}")

@@ -58,9 +58,7 @@ def worst_microusd(table: PriceTable, model: str, size: RequestSize) -> Quantity
 
 
 def _highest_permille(table: PriceTable, model: str, detail: str) -> int:
-    concerned = [
-        item for item in table.surcharges if item.detail == detail and (not item.models or model in item.models)
-    ]
+    concerned = [item for item in table.surcharges if item.detail == detail and item.concerns(model)]
     return max([_PERMILLE, *(item.permille for item in concerned)])
 
 

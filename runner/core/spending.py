@@ -77,6 +77,11 @@ def cap_problems(study: ResolvedStudy, prices: PriceTable, document: str) -> Ite
         message = f"the model {study.client.model!r} has no price, so nothing it does can be capped"
         yield Problem(message, document, "client.model", hint)
         return
+    free = [price.model for price in prices.prices if not any(map(price.microusd_per_million, TOKEN_CLASSES))]
+    if free:
+        message = f"{', '.join(free)} costs nothing in the table, so no cap holds back anything it does"
+        yield Problem(message, document, "prices", "give it its price, or leave the caps out")
+        return
     # Every trial has to begin with one, so that the largest of the smallest decides.
     for name, cap in caps.declared().items():
         short = [item for item in smallest if item.microusd > cap]

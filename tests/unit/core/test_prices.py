@@ -1,4 +1,8 @@
+import json
+
 import pytest
+from gateway.exchange import Usage
+from gateway.spending import Asked, read_spending
 
 from runner.core.declared import read_declared
 from runner.core.errors import StudyError
@@ -15,7 +19,11 @@ from runner.core.prices import (
     unknown_usage,
 )
 from runner.core.quantities import Measured, Quantity, Unavailable
+from runner.core.request_cost import RequestSize, worst_microusd
+from runner.core.spending import spending_for
+from runner.core.study import Caps
 from runner.core.usage import ModelUsage
+from tests.fakes.orders import capped_study
 
 
 def usage(model: str, *tokens: int | Quantity) -> ModelUsage:
@@ -254,6 +262,9 @@ def test_a_study_s_own_table_takes_the_place_of_ours() -> None:
     assert isinstance(list_cost_microusd([usage("claude-sonnet-4-5", 1, 0, 0, 0, 0)], table, ""), Unavailable)
 
 
+TWICE = "surcharges has inference_geo=eu more than once for the same model"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -262,9 +273,50 @@ def test_a_study_s_own_table_takes_the_place_of_ours() -> None:
         ("output_permille = 1500", "", "input_permille and output_permille belong together"),
         ("at_most_permille = 3000", "at_most_permille = 2999", "or caps don't hold"),
         ("[[length_limits]]", f"{PRICES}\n[[length_limits]]", "prices has ours more than once"),
+        ("{ detail", '{ detail = "inference_geo", value = "eu", permille = 2000 }, { detail', f"{TWICE}"),
+        ('value = "eu", ', 'value = "eu", models = ["theirs"], ', "surcharges names models that have no price: theirs"),
+        ('"ours"\nbelow', '"theirs"\nbelow', "length_limits names models that have no price: theirs"),
+        ("permille = 1100", "permille = 0", "surcharges: inference_geo=eu has permille 0, which would make everything"),
+        ('"inference_geo"', '"region"', "surcharges: no answer has a 'region'; it must be one of inference_geo, serv"),
+        ('"2026-11-29"', '"2026-13-45"', "dated must be a day like 2026-11-29, and is '2026-13-45'"),
+        ('"2026-11-29"', '"20261129"', "dated must be a day like 2026-11-29, and is '20261129'"),
+        ('"our contract"', '" "', "source must say where the prices come from"),
+        ('"ours"\nsource', '" ours"\nsource', "prices has models that none is called: ' ours'"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:
-    """Negative prices, half a rule, a cap that the price breaks, two prices of one model."""
+    """Negative prices, half a rule, a cap that the price breaks, two prices of one thing, prices of nothing."""
     with pytest.raises(StudyError, match=said):
-        read_declared(PriceFile, PRICE_FILE.replace(old, new).encode(), "prices.toml")
+        read_declared(PriceFile, PRICE_FILE.replace(old, new, 1).encode(), "prices.toml")
+
+
+def test_surcharges_of_one_value_for_different_models_are_no_contradiction() -> None:
+    """Each model has one."""
+    both = PRICES.replace('"ours"', '"theirs"')
+    one = '{ detail = "inference_geo", value = "eu", permille = 1100 }'
+    two = ", ".join(one.replace(" }", f', models = ["{name}"] }}') for name in ("ours", "theirs"))
+    text = PRICE_FILE.replace(one, two).replace(PRICES, PRICES + both)
+    assert len(read_declared(PriceFile, text.encode(), "prices.toml").surcharges) == 2
+
+
+def test_a_surcharge_is_for_the_models_that_it_names_and_no_others() -> None:
+    """Plan, gateway and price go by one rule: the name as the table has it, and not what begins alike."""
+    longer = PRICES.replace('"ours"', '"ours-mini"')
+    text = PRICE_FILE.replace("permille = 1100", 'permille = 1100, models = ["ours"]').replace(PRICES, PRICES + longer)
+    table = read_declared(PriceFile, text.encode(), "prices.toml").table()
+    size = RequestSize(10_000, 0, ("input_tokens",))
+    asked = Asked(10_000, 0, ("input_tokens",), 0, {}, frozenset({"inference_geo"}))
+    told = spending_for(capped_study(Caps(trial_microusd=10**6, output_tokens=10)), table, 10**6, "trial")
+    spending = read_spending(json.loads(told.model_dump_json()))
+    gateway_usage = Usage(10_000, 0, 0, 0, 0)
+    for model, microusd, at_a_region in (
+        ("ours", 11_000, Measured(11_000)),
+        ("ours-20260101", 11_000, Measured(11_000)),
+        ("ours-mini", 10_000, Unavailable("no price for inference_geo=eu of ours-mini in the table of 2026-11-29")),
+    ):
+        assert worst_microusd(table, model, size) == Measured(microusd)
+        assert spending.worst_microusd(model, asked) == microusd
+        region = usage(model, 10_000, 0, 0, 0, 0).model_copy(update={"rate": ("inference_geo=eu",)})
+        assert list_cost_microusd([region], table, "") == at_a_region
+        charged = spending.cost_microusd(model, gateway_usage, {"inference_geo": "eu"})
+        assert charged == (at_a_region.value if isinstance(at_a_region, Measured) else None)

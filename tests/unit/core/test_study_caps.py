@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from runner.core.prices import LIST_PRICES
 from runner.core.spending import cap_problems, spending_for
 from runner.core.study import Caps, ClaudeCodeClient, CodexClient, CommandClient, MessagesClient
+from runner.core.usage import TOKEN_CLASSES
 from tests.fakes.orders import capped_study
 
 if TYPE_CHECKING:
@@ -40,6 +41,18 @@ def test_a_model_without_a_price_cannot_be_capped() -> None:
     assert found == (
         "client.model: the model 'nobody-knows' has no price, so nothing it does can be capped "
         "(bring a table of prices: `prices` of the study)"
+    )
+
+
+def test_what_costs_nothing_cannot_be_capped() -> None:
+    """A cap of money would hold nothing back."""
+    free = LIST_PRICES.prices[0].model_copy(update=dict.fromkeys(TOKEN_CLASSES, 0))
+    table = LIST_PRICES.model_copy(update={"prices": (free, *LIST_PRICES.prices[1:])})
+    study = capped_study(Caps(trial_microusd=10**9, output_tokens=1000))
+    (found,) = cap_problems(study, table, "study.toml")
+    assert str(found) == (
+        "study.toml: prices: claude-fable-5-2 costs nothing in the table, so no cap holds back anything it does "
+        "(give it its price, or leave the caps out)"
     )
 
 
