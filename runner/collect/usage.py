@@ -122,6 +122,12 @@ def _provider_findings(exchanges: Sequence[Exchange]) -> Iterator[Finding]:
             FindingKind.BOUND_BROKEN,
             f"{counted(len(beyond), 'answer')} cost more than was reserved: {_numbers(beyond)}",
         )
+    telling = [exchange for exchange in exchanges if exchange.key_returned]
+    if telling:
+        yield finding(
+            FindingKind.KEY_RETURNED,
+            f"{counted(len(telling), 'answer')} with the provider's key, ended before it passed: {_numbers(telling)}",
+        )
 
 
 def _was_substituted(exchange: Exchange) -> bool:

@@ -150,6 +150,8 @@ class Exchange(Document):
     """The worst case that was reserved before it went out."""
     agent: str | None = None
     """The client's own name for the sub-agent that asked; None: it says none."""
+    key_returned: bool = False
+    """The answer held the provider's key; the gateway ended it before that passed."""
     difference: tuple[str, ...] = ()
     """Parts of the request in which it differs from every one that a cassette holds."""
     retry_after: str | None = None

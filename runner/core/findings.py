@@ -28,6 +28,8 @@ class FindingKind(enum.StrEnum):
     """The client counted an answer that was cut otherwise than the gateway: twice, not at all, or by its own count."""
     EMPTY_ANSWER = "empty_answer"
     """The client ended well and answered nothing."""
+    KEY_RETURNED = "key_returned"
+    """The provider sent its own key back; the gateway ended the answer before that passed."""
     MODEL_FALLBACK = "model_fallback"
     """The client went on with another model."""
     MODEL_REMAPPED = "model_remapped"

@@ -9,7 +9,7 @@ from gateway.asked import asked_of, unbounded
 from gateway.exchange import Usage
 from gateway.messages_request import model_asked
 from gateway.provider_errors import LIMIT_STATUS, RefusedError
-from gateway.wires import MODEL_PATHS
+from gateway.wires import COUNT_PATH, MODEL_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gateway.gateway import Upstream
     from gateway.spending import Spending
 
-COUNT_PATH = "/v1/messages/count_tokens"
 READING = ("GET", "HEAD", "OPTIONS")
 # Errors with which a provider says that it generated nothing; any other one below 500 says so too.
 FREE_FROM_500 = (503, 529)

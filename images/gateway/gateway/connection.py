@@ -232,14 +232,16 @@ class Connection:
         whole = answer.length_bytes is not None
         framing = ("content-length", str(answer.length_bytes)) if whole else ("transfer-encoding", "chunked")
         waiting = b"" if answer.status is None else self._speech.head_of(answer, framing)
+        left_bytes = answer.length_bytes or 0
         async for burst in body:
             self._require_client(exchange)
             framed = burst.body if answer.status is None else self._speech.framed(burst)
-            if whole and framed:
-                # It may be the last one, whose end is sent when the exchange is recorded.
-                framed, waiting = waiting, framed
-            else:
-                framed, waiting = waiting + framed if waiting else framed, b""
+            left_bytes -= len(framed)
+            is_last = whole and bool(framed) and not left_bytes
+            framed, waiting = waiting + framed if waiting else framed, b""
+            if is_last:
+                # Its last byte is sent when the exchange is recorded.
+                framed, waiting = framed[:-1], framed[-1:]
             self._write(framed)
             exchange.first_byte_ns = exchange.first_byte_ns or self._gateway.now_ns()
             if burst.body and exchange.request.method != "HEAD":

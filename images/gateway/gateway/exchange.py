@@ -229,6 +229,8 @@ class Exchange:
     """Of the response, once it was looked at."""
     texts_sha256: tuple[str, ...] | None = None
     """Of the texts that a model said in it; None where nobody knows them."""
+    key_returned: bool = False
+    """The answer held the provider's key, and was ended before it passed."""
     keeps_bodies: bool = True
     held: list[bytes] = field(default_factory=list)
     """What of the response was sent and not looked at yet."""
@@ -303,28 +305,26 @@ def exchange_document(exchange: Exchange) -> dict[str, object]:
         "refused": exchange.refused,
         "usage": seen.usage.document(),
     }
-    # Only where there is something to say: the other modes' lines stay what they were.
-    if seen.details is not None:
-        document["details"] = seen.details
-    if exchange.charged_microusd is not None:
-        document["charged_microusd"] = exchange.charged_microusd
-    if exchange.reserved_microusd is not None:
-        document["reserved_microusd"] = exchange.reserved_microusd
+    return document | _where_said(exchange, seen)
+
+
+def _where_said(exchange: Exchange, seen: Observation) -> dict[str, object]:
+    """What stands in a line only where there is something to say: the other modes' lines stay what they were."""
     agent = exchange.request.header("x-claude-code-agent-id")
-    if agent is not None:
-        document["agent"] = agent[:AGENT_CHARACTERS]
-    if exchange.difference:
-        document["difference"] = list(exchange.difference)
-    if exchange.retry_after is not None:
-        document["retry_after"] = exchange.retry_after
-    if exchange.texts_sha256 is not None:
-        document["texts_sha256"] = list(exchange.texts_sha256)
     facts = exchange.facts
-    if facts is not None and facts.tools:
-        document["tools"] = list(facts.tools)
-    if facts is not None and facts.unlisted_tools:
-        document["unlisted_tools"] = facts.unlisted_tools
-    return document
+    found: dict[str, object] = {
+        "details": seen.details,
+        "charged_microusd": exchange.charged_microusd,
+        "reserved_microusd": exchange.reserved_microusd,
+        "agent": None if agent is None else agent[:AGENT_CHARACTERS],
+        "key_returned": exchange.key_returned or None,
+        "difference": list(exchange.difference) or None,
+        "retry_after": exchange.retry_after,
+        "texts_sha256": None if exchange.texts_sha256 is None else list(exchange.texts_sha256),
+        "tools": None if facts is None else list(facts.tools) or None,
+        "unlisted_tools": None if facts is None else facts.unlisted_tools or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def recording_document(exchange: Exchange, recording: Recording) -> dict[str, object]:

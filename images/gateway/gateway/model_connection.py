@@ -193,6 +193,12 @@ class Arriving:
         self._wire: Wire | None = wire
         self._framing = framing
 
+    @property
+    def length_bytes(self) -> int | None:
+        """The declared length of a body without chunks; beside chunks it would say nothing (RFC 9112, 6.3)."""
+        length = None if self._framing.chunks is not None else self.header(b"content-length")
+        return None if length is None else int(length)
+
     def header(self, name: bytes) -> bytes | None:
         """The first header of that lower-case name, or None."""
         return next((value for key, value in self.headers if key.lower() == name), None)

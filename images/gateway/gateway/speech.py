@@ -170,9 +170,10 @@ class AnySpeech:
         Raises:
             LocalProtocolError: when it is none of HTTP.
         """
-        headers = [*answer.headers, framing]
+        # As bytes: h11 takes text for ASCII, and a provider's header needn't be.
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*answer.headers, framing)]
         if self._http.their_state is not h11.DONE:
-            headers.append(("connection", "close"))
+            headers.append((b"connection", b"close"))
         return self._http.send(h11.Response(status_code=answer.status or 0, headers=headers)) or b""
 
     def framed(self, burst: Burst) -> bytes:

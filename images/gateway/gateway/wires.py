@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MESSAGES_PATH = "/v1/messages"
 RESPONSES_PATH = "/v1/responses"
+COUNT_PATH = "/v1/messages/count_tokens"
 MODEL_PATHS = (MESSAGES_PATH, RESPONSES_PATH)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -196,26 +197,41 @@ def test_trouble_passes_with_its_retry_after(
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v2/messages", "/v1/../admin", "/v1//messages", "/v1/messages/", "/v1/%6dessages"]
+    ("method", "path"),
+    [
+        *(("POST", path) for path in ("/", "/v2/messages", "/v1/../admin", "/v1//messages", "/v1/messages/")),
+        *(("POST", path) for path in ("/v1/%6dessages", "/v1/MESSAGES", "/v1/messages:x", "/v1/messages/batches")),
+        *(("POST", path) for path in ("/v1/chat/completions", "/v1/complete", "/v1/responses/compact", "/v1/files")),
+        *((method, "/v1/messages") for method in ("DELETE", "PATCH", "PUT", "FOO", "TRACE", "OPTIONS", "HEAD", "GET")),
+        *((method, "/v1/models") for method in ("POST", "DELETE", "TRACE", "get", "HEAD")),
+        *(
+            ("GET", path)
+            for path in ("/v1/files", "/v1/models/a/b", "/v1/models/..", "/v1/models/", "/v1/organizations")
+        ),
+    ],
 )
-def test_only_plain_paths_below_v1_go_out(live: Callable[..., RunningGateway], provider: Provider, path: str) -> None:
-    """A path has one spelling, so that no model request passes for something else."""
+def test_only_requests_for_a_model_go_out(
+    live: Callable[..., RunningGateway], provider: Provider, method: str, path: str
+) -> None:
+    """Each has one spelling and one method; what else a provider offers may cost what nobody counts."""
     gateway = live()
-    with httpx.Client(base_url=gateway.url) as client:
-        request = client.build_request("POST", "/", content=BODY, headers={"x-api-key": "client-token"})
-        request.url = httpx.URL(gateway.url).copy_with(raw_path=path.encode())
-        assert client.send(request).status_code == 404
+    client = http.client.HTTPConnection(gateway.ready["tcp"], timeout=20)
+    client.request(method, path, BODY, {"x-api-key": "client-token"})
+    assert client.getresponse().status == 404
+    client.close()
     assert provider.requests == []
-    assert gateway.exchanges()[0]["refused"] == "not_served"
+    (line,) = gateway.exchanges()
+    assert (line["refused"], line["method"], line["path"]) == ("not_served", method, path)
 
 
-def test_other_paths_below_v1_pass(live: Callable[..., RunningGateway], provider: Provider) -> None:
-    """Whatever else the provider offers is reached, and is no answer of a model."""
+@pytest.mark.parametrize("target", ["/v1/models?limit=1", "/v1/models/claude-sonnet-4-5"])
+def test_models_can_be_asked_for(live: Callable[..., RunningGateway], provider: Provider, target: str) -> None:
+    """Reading what models there are is no answer of a model."""
     provider.behaviour = played([b'{"data":[]}'], whole=True, headers=(("content-type", "application/json"),))
     gateway = live()
-    answer = httpx.get(f"{gateway.url}/v1/models?limit=1", headers={"authorization": "Bearer client-token"})
+    answer = httpx.get(gateway.url + target, headers={"authorization": "Bearer client-token"})
     assert (answer.status_code, answer.json()) == (200, {"data": []})
-    assert provider.requests[0].target == "/v1/models?limit=1"
+    assert provider.requests[0].target == target
 
 
 def test_a_provider_that_nobody_reaches_is_said_to_be(start: Callable[..., RunningGateway], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ KINDS = (
     "bound_broken",
     "cost_guessed",
     "cut_stream_counted",
+    "key_returned",
     "model_remapped",
     "model_substituted",
     "provider_trouble",
@@ -239,6 +240,12 @@ def test_a_bound_that_an_answer_breaks_is_told() -> None:
     """What cost more than was reserved shows that a declared bound is too low."""
     found = collected(exchange(1, usage=counts(10), charged_microusd=11, reserved_microusd=10), **says(10))
     assert detail(found, "bound_broken") == "1 answer cost more than was reserved: exchange 1"
+
+
+def test_a_key_that_comes_back_is_told() -> None:
+    """Whoever holds it knows then that the provider tells it."""
+    found = collected(exchange(1, usage=counts(10)), exchange(2, usage=counts(10), key_returned=True), **says(20))
+    assert detail(found, "key_returned") == "1 answer with the provider's key, ended before it passed: exchange 2"
 
 
 def test_surcharges_stand_apart_and_thinking_is_summed() -> None:
