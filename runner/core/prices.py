@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from runner.core.documents import Document, Part
 from runner.core.outcomes import Outcome
-from runner.core.price_rules import table_faults
+from runner.core.price_rules import origin_faults, table_faults
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.rounding import rounded_quotient
 from runner.core.usage import INPUT_CLASSES, TOKEN_CLASSES, ModelUsage
@@ -142,7 +142,9 @@ class PriceFile(Part):
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
-        if faults := list(table_faults(self)):
+        priced, limited = [item.model for item in self.prices], [item.model for item in self.length_limits]
+        faults = [*origin_faults(self.dated, self.source), *table_faults(priced, limited, self.surcharges)]
+        if faults:
             raise ValueError("; ".join(faults))
         return self
 
