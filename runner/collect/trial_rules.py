@@ -145,8 +145,9 @@ def _as_the_limits_say(case: Case, report: ExitReport) -> Verdict | None:
     if not isinstance(case.documents.exchanges, Unavailable):
         for exchange in case.documents.exchanges.exchanges:
             if exchange.refused in _CAPS:
+                why = f" ({', '.join(exchange.difference)})" if exchange.difference else ""
                 return Verdict(
-                    _CAPS[exchange.refused], f"the gateway refused request {exchange.seq}: {exchange.refused}"
+                    _CAPS[exchange.refused], f"the gateway refused request {exchange.seq}: {exchange.refused}{why}"
                 )
     return None
 

@@ -269,6 +269,11 @@ def _no_text(value: object) -> Json:
 
 
 def _problems(invalid: ValidationError, document: str, value: object) -> Iterable[Problem]:
+    """What is wrong, each thing once: of a number that stands for a range, both of its ends are."""
+    return dict.fromkeys(_each_problem(invalid, document, value))
+
+
+def _each_problem(invalid: ValidationError, document: str, value: object) -> Iterator[Problem]:
     for item in invalid.errors(include_url=False):
         place = place_of(item["loc"], value)
         if item["type"] == "too_short" and _length_at(place, value) >= item.get("ctx", {}).get("min_length", 0):

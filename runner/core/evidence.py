@@ -153,7 +153,7 @@ class Exchange(Document):
     key_returned: bool = False
     """The answer held the provider's key; the gateway ended it before that passed."""
     difference: tuple[str, ...] = ()
-    """Parts of the request in which it differs from every one that a cassette holds."""
+    """Of a refused request: parts in which it differs from all that a cassette holds, or what no cap has room for."""
     retry_after: str | None = None
     """How long the provider asked to wait, in its words; None: it didn't."""
     texts_sha256: tuple[str, ...] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from runner.core.documents import Part
 from runner.core.gates import Gate
@@ -219,10 +219,10 @@ class ScriptedModel(Part):
         """Whether requests leave for a provider."""
         return False
 
-    @model_validator(mode="after")
-    def _plays_what_it_keeps(self) -> Self:
-        _require_bodies(self)
-        return self
+    @field_validator("bodies")
+    @classmethod
+    def _plays_what_it_keeps(cls, bodies: Bodies, info: ValidationInfo) -> Bodies:
+        return _kept_for(bodies, records=bool(info.data.get("record")))
 
 
 class LiveModel(Part):
@@ -250,10 +250,10 @@ class LiveModel(Part):
         """Whether requests leave for a provider."""
         return True
 
-    @model_validator(mode="after")
-    def _plays_what_it_keeps(self) -> Self:
-        _require_bodies(self)
-        return self
+    @field_validator("bodies")
+    @classmethod
+    def _plays_what_it_keeps(cls, bodies: Bodies, info: ValidationInfo) -> Bodies:
+        return _kept_for(bodies, records=info.data.get("mode") == "record")
 
 
 class ReplayModel(Part):
@@ -282,10 +282,11 @@ ModelChoice: TypeAlias = Annotated[ScriptedModel | LiveModel | ReplayModel | NoM
 """Who plays the model."""
 
 
-def _require_bodies(model: ScriptedModel | LiveModel) -> None:
-    """Returns when bodies are kept, or nothing is to be played again."""
-    if model.record and model.bodies == "left_out":
+def _kept_for(bodies: Bodies, *, records: bool) -> Bodies:
+    """`bodies`, when they are kept or nothing is to be played again."""
+    if records and bodies == "left_out":
         raise ValueError("bodies can't be left_out of a recording: a cassette is made of them")
+    return bodies
 
 
 Microusd = Annotated[int, Field(ge=0, le=10**15)]

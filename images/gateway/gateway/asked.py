@@ -65,6 +65,10 @@ OTHER_MEDIA = ("audio", "input_audio", "video", "input_video")
 FILE_KEYS = ("file_id", "file_url")
 
 
+# Of a reason, in the evidence: a client's own words may stand in it.
+TOLD_CHARACTERS = 300
+
+
 def unbounded(reason: str) -> NoReturn:
     """Never returns.
 
@@ -72,7 +76,10 @@ def unbounded(reason: str) -> NoReturn:
         RefusedError: a request whose cost nobody can bound doesn't go out where there is a cap.
     """
     raise RefusedError(
-        LIMIT_STATUS, "cap_exceeded", f"Pairbench refused this request: its cost can't be bounded: {reason}."
+        LIMIT_STATUS,
+        "cap_exceeded",
+        f"Pairbench refused this request: its cost can't be bounded: {reason}.",
+        (f"its cost can't be bounded: {reason}"[:TOLD_CHARACTERS],),
     )
 
 

@@ -55,6 +55,7 @@ class Budget:
             "cap_exceeded",
             f"Pairbench refused this request: it may cost up to {worst_microusd} micro-dollars, "
             f"and the cap of the {cap} leaves {left_microusd}.",
+            (f"it may cost up to {worst_microusd} micro-dollars", f"the cap of the {cap} leaves {left_microusd}"),
         )
 
 

@@ -40,7 +40,7 @@ class RefusedError(Exception):
     refused: Refusal
     message: str
     difference: tuple[str, ...] = ()
-    """What of the request differs from one that would have been answered."""
+    """What of the request differs from one that would have been answered, or what a cap had no room for."""
     final: bool = True
     """Asking again changes nothing."""
 

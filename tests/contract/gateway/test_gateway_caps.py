@@ -56,6 +56,7 @@ def test_a_request_that_may_cost_too_much_is_refused_for_good(start: Callable[..
     assert "the cap of the trial leaves 16853" in answer.json()["error"]["message"]
     (line,) = gateway.exchanges()
     assert line["refused"] == "cap_exceeded"
+    assert line["difference"] == ["it may cost up to 16854 micro-dollars", "the cap of the trial leaves 16853"]
 
 
 def test_a_cap_of_the_request_stands_beside_the_grant(start: Callable[..., RunningGateway]) -> None:

@@ -383,6 +383,22 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "the gateway refused request 2: request_limit",
     ),
     (
+        "too much money",
+        GOOD.but(
+            exchanges=lines(
+                exchange(
+                    1,
+                    status=402,
+                    refused="cap_exceeded",
+                    usage={"unavailable": "refused"},
+                    difference=["it may cost up to 16854 micro-dollars", "the cap of the trial leaves 16853"],
+                )
+            )
+        ),
+        "cap_exceeded",
+        "the gateway refused request 1: cap_exceeded (it may cost up to 16854 micro-dollars, the cap",
+    ),
+    (
         "too much to record",
         GOOD.but(
             exchanges=lines(

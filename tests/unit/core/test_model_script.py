@@ -207,3 +207,10 @@ def test_the_reference_s_example_is_a_script() -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", REFERENCE, re.DOTALL)
     script = parse_model_script(example.encode(), "model-script.md")
     assert [rule.times for rule in script.rules] == [2, None, None]
+
+
+def test_a_number_that_stands_for_a_range_is_told_of_once() -> None:
+    """Both of its ends are wrong, and it is one number."""
+    assert problems(f"  - when: {{retry_count: -1}}\n    {ANSWER}\n") == [
+        "m.yaml: rules[0].when.retry_count: must be greater than or equal to 0"
+    ]

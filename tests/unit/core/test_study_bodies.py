@@ -30,5 +30,8 @@ def test_bodies_may_be_left_out(model: dict[str, Any]) -> None:
 @pytest.mark.parametrize("model", [SCRIPTED | {"record": True}, LIVE | {"mode": "record"}])
 def test_a_recording_needs_its_bodies(model: dict[str, Any]) -> None:
     """Whoever plans such a study is told why it can't be."""
-    with pytest.raises(ValidationError, match="bodies can't be left_out of a recording: a cassette is made of them"):
+    with pytest.raises(
+        ValidationError, match="bodies can't be left_out of a recording: a cassette is made of them"
+    ) as caught:
         MODEL.validate_python(model | {"bodies": "left_out"})
+    assert [item["loc"] for item in caught.value.errors()] == [(model["mode"], "bodies")]
