@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from runner.core.canonical import Digest, canonical_line, sha256_digest
+from runner.core.canonical import Digest, canonical_line, digest_of, sha256_digest
 from runner.core.cassette_entry import CassetteEntry
 from runner.core.documents import Document, validated
 from runner.core.errors import EvidenceError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runner.core.plan import PlannedTrial
 
 CASSETTE: str = "cassette.jsonl"
+ENTRY_DIGEST: str = "entry_sha256"
 
 
 class CassetteHeader(Document):
@@ -75,7 +76,23 @@ def _entry(line: bytes, place: str) -> CassetteEntry:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise EvidenceError("not an entry of a cassette, which is a line of JSON", document=place) from error
-    return validated(CassetteEntry, value, place, EvidenceError, line)
+    entry = validated(CassetteEntry, value, place, EvidenceError, line)
+    if entry_digest(value) != entry.entry_sha256:
+        raise EvidenceError(
+            f"exchange {entry.seq} of {entry.task}.r{entry.repetition}.{entry.arm} isn't what was recorded: "
+            f"its digest is another one than its {ENTRY_DIGEST} says",
+            document=place,
+        )
+    return entry
+
+
+def entry_digest(entry: Mapping[str, Any]) -> Digest:
+    """The digest of what an entry says besides its digest: its request, its answer and what was seen of that.
+
+    Raises:
+        EvidenceError: it has no canonical form.
+    """
+    return digest_of({name: value for name, value in entry.items() if name != ENTRY_DIGEST})
 
 
 def entries_of(trial: PlannedTrial, recording: bytes, bodies: Iterable[Bodies]) -> tuple[bytes, ...]:
@@ -91,7 +108,8 @@ def entries_of(trial: PlannedTrial, recording: bytes, bodies: Iterable[Bodies]) 
         if entry["seq"] not in texts:
             raise EvidenceError(f"exchange {entry['seq']} has no body", document="recording.jsonl", key=trial.trial)
         place: dict[str, Any] = {"task": trial.task, "arm": trial.arm, "repetition": trial.repetition}
-        found.append(canonical_line({**entry, **place, "body": texts[entry["seq"]]}))
+        whole = {**entry, **place, "body": texts[entry["seq"]]}
+        found.append(canonical_line({**whole, ENTRY_DIGEST: entry_digest(whole)}))
     return tuple(found)
 
 

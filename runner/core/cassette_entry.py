@@ -56,6 +56,8 @@ class CassetteEntry(_Held):
     ended: Literal["whole", "closed", "reset", "client_gone"]
     body: Any
     seen: Seen
+    entry_sha256: str
+    """Of everything else that the entry says, in canonical JSON."""
 
     @model_validator(mode="after")
     def _pieces_make_up_the_body(self) -> Self:
@@ -64,6 +66,8 @@ class CassetteEntry(_Held):
             raise ValueError("each of piece_bytes needs a time in piece_us")
         if sum(self.piece_bytes) < size:
             raise ValueError(f"the pieces have {sum(self.piece_bytes)} bytes, and the body has {size}")
+        if self.length_bytes is not None and self.length_bytes < size:
+            raise ValueError(f"length_bytes says {self.length_bytes}, and the body has {size}")
         return self
 
 

@@ -260,7 +260,7 @@ async def outcome(request: Request) -> str:
     """`answered`, or how the request was refused; every byte of the answer was written."""
     exchange = Exchange(1, 0, request)
     facts_of(exchange)
-    canonical_request(request, MASKS)
+    canonical_request(request, MASKS, "client")
     with contextlib.suppress(RefusedError):
         SPENDING.worst_microusd("claude-sonnet-4-5", asked_of(request, SPENDING.bounds))
     try:

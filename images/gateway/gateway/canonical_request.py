@@ -14,7 +14,7 @@ from gateway.provider_errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway.exchange import Request
+    from gateway.exchange import Owner, Request
 
 # These have a part for each of their elements, so that a difference can be told to lie in one of them.
 LISTS = ("tools", "system", "messages", "input")
@@ -61,9 +61,12 @@ class CanonicalRequest:
     parts: dict[str, str]
 
 
-def canonical_request(request: Request, masks: tuple[Mask, ...]) -> CanonicalRequest:
-    """The request as a cassette knows it: method, path without its query, and the body less what is masked."""
-    parts = {"method and path": _digest(f"{request.method} {request.path}".encode())}
+def canonical_request(request: Request, masks: tuple[Mask, ...], owner: Owner) -> CanonicalRequest:
+    """The request as a cassette knows it: whose it is, method, path without its query, the body less what is masked."""
+    parts = {
+        "owner": _digest(owner.encode()),
+        "method and path": _digest(f"{request.method} {request.path}".encode()),
+    }
     try:
         document = parse_object(request.body)
     except RefusedError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gateway.canonical_request import differing_parts
-from gateway.exchange import Observation, Usage, UsageUnavailable
+from gateway.exchange import Observation, Usage, UsageUnavailable, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +21,7 @@ TOLD_PARTS = 12
 # Of the entries that nobody asked for.
 TOLD_ENTRIES = 20
 REPLAYED_FORMAT = "pairbench/replayed"
+DIGEST = "entry_sha256"
 ENDS = ("whole", "closed", "reset", "client_gone")
 
 
@@ -113,6 +114,10 @@ def _entry(line: dict[str, Any]) -> Entry:
     data = base64.b64decode(body["base64"], validate=True) if isinstance(body, dict) else str(body).encode()
     if sum(line["piece_bytes"]) < len(data) or len(line["piece_bytes"]) != len(line["piece_us"]):
         raise ValueError("the pieces don't make up the body")
+    if line["length_bytes"] is not None and line["length_bytes"] < len(data):
+        raise ValueError("the body is longer than its length")
+    if entry_digest(line) != line[DIGEST]:
+        raise ValueError(f"exchange {line['seq']} isn't what was recorded: its digest is another one")
     pieces, start = [], 0
     for size, us in zip(line["piece_bytes"], line["piece_us"], strict=True):
         pieces.append((int(us), data[start : start + size]))
@@ -138,6 +143,21 @@ def _entry(line: dict[str, Any]) -> Entry:
             seen["details"],
         ),
     )
+
+
+def entry_digest(line: dict[str, Any]) -> str:
+    """The digest of what an entry says besides its digest, in canonical JSON (RFC 8785); it holds no floats."""
+    said = _ordered({name: value for name, value in line.items() if name != DIGEST})
+    return digest(json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def _ordered(value: object) -> object:
+    """The same, with keys in the order of their UTF-16."""
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value, key=lambda name: str(name).encode("utf-16-be"))}
+    return value
 
 
 def _usage(document: dict[str, Any]) -> Usage | UsageUnavailable:

@@ -33,7 +33,7 @@ class RecordingUpstream:
             BrokenOffError: as the inner upstream does; that is recorded.
         """
         began = time.monotonic_ns()
-        canonical = canonical_request(exchange.request, self._masks)
+        canonical = canonical_request(exchange.request, self._masks, exchange.owner)
         recording = exchange.recording = Recording(canonical.key, canonical.parts)
         try:
             answer = await self._inner.answer(exchange, take_model_request)

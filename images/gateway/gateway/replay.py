@@ -37,7 +37,7 @@ class ReplayUpstream:
         """
         began = time.monotonic()
         request = exchange.request
-        canonical = canonical_request(request, self._masks)
+        canonical = canonical_request(request, self._masks, exchange.owner)
         if request.method == "POST" and request.path in MODEL_PATHS:
             take_model_request()
         entry = self._cassette.take(canonical)

@@ -12,6 +12,7 @@ from runner.core.bodies import read_bodies
 from runner.core.cassette import entries_of
 from runner.core.evidence import Exchange
 from runner.core.masks import MASKS
+from runner.core.model_script import parse_model_script
 from tests.contract.gateway.conftest import RunningGateway, start
 from tests.fakes.orders import planned
 
@@ -38,10 +39,10 @@ def request(text: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def ask(gateway: RunningGateway, body: dict[str, Any]) -> tuple[int, list[bytes]]:
+def ask(gateway: RunningGateway, body: dict[str, Any], owner: str = "client") -> tuple[int, list[bytes]]:
     with (
         httpx.Client(base_url=gateway.url) as client,
-        client.stream("POST", "/v1/messages?beta=true", json=body, headers=HEADERS) as response,
+        client.stream("POST", "/v1/messages?beta=true", json=body, headers={"x-api-key": f"{owner}-token"}) as response,
     ):
         return response.status_code, list(response.iter_raw())
 
@@ -50,8 +51,8 @@ def ask(gateway: RunningGateway, body: dict[str, Any]) -> tuple[int, list[bytes]
 def recorded(start: Callable[..., RunningGateway]) -> Callable[..., Callable[..., RunningGateway]]:
     """Records requests to a scripted gateway, and returns what starts gateways that play them."""
 
-    def record(*bodies: dict[str, Any]) -> Callable[..., RunningGateway]:
-        gateway = start(recording=True, masks=MASK_DOCUMENTS)
+    def record(*bodies: dict[str, Any], **script: Any) -> Callable[..., RunningGateway]:
+        gateway = start(recording=True, masks=MASK_DOCUMENTS, **script)
         for body in bodies:
             ask(gateway, body)
         gateway.end()
@@ -60,9 +61,12 @@ def recorded(start: Callable[..., RunningGateway]) -> Callable[..., Callable[...
         bodies_kept = read_bodies((folder / "bodies.jsonl.zst").read_bytes(), exchanges)
         entries = entries_of(planned(), (folder / "recording.jsonl").read_bytes(), bodies_kept)
 
-        def play(*, without: int | None = None, **changes: object) -> RunningGateway:
+        def play(
+            *, without: int | None = None, edit: tuple[bytes, bytes] = (b"", b""), **changes: object
+        ) -> RunningGateway:
             path: Path = gateway.folder / "cassette.jsonl"
-            path.write_bytes(b"".join(line for number, line in enumerate(entries, 1) if number != without))
+            kept = b"".join(line for number, line in enumerate(entries, 1) if number != without)
+            path.write_bytes(kept.replace(*edit))
             return start(mode="replay", policy=None, cassette=str(path), masks=MASK_DOCUMENTS, **changes)
 
         return play
@@ -173,3 +177,34 @@ def test_a_damaged_cassette_is_refused_at_the_start(start: Callable[..., Running
     gateway = start(mode="replay", policy=None, cassette=str(cassette))
     assert gateway.ready["event"] == "refused"
     assert "line 1 is no entry" in gateway.ready["problems"][0]
+
+
+@pytest.mark.parametrize(
+    "edit", [(b"I found nothing", b"I found plenty!"), (b'"output_tokens":', b'"output_tokens":1')]
+)
+def test_an_edited_cassette_is_refused_at_the_start(
+    recorded: Callable[..., Callable[..., RunningGateway]], edit: tuple[bytes, bytes]
+) -> None:
+    """Nobody plays an answer, or a usage, that was never seen; the exchange is named."""
+    gateway = recorded(request("a"))(edit=edit)
+    assert gateway.ready["event"] == "refused"
+    assert "exchange 1 isn't what was recorded" in gateway.ready["problems"][0]
+
+
+def test_an_entry_belongs_to_whoever_asked(recorded: Callable[..., Callable[..., RunningGateway]]) -> None:
+    """The memory gets nothing of what the client recorded, though it asks the same."""
+    player = recorded(request("a"))()
+    assert [ask(player, request("a"), owner)[0] for owner in ("memory", "client")] == [402, 200]
+    assert player.exchanges()[0]["difference"] == ["owner"]
+
+
+def test_ends_of_lines_within_a_text_end_no_entry(recorded: Callable[..., Callable[..., RunningGateway]]) -> None:
+    """U+2028, U+2029 and U+0085 stand in an answer as they are."""
+    said = "one\u2028two\u2029three\u0085four"
+    rules = f"  - respond: {{text: {json.dumps(said)}}}"
+    text = f"format: pairbench/model-script\nversion: 1\nrules:\n{rules}\n"
+    script = parse_model_script(text.encode(), "script.yaml").json_value()
+    play = recorded(request("a"), policy={"name": "script", "version": 1}, script=script)
+    status, pieces = ask(play(), request("a"))
+    assert status == 200
+    assert json.loads(b"".join(pieces))["content"][0]["text"] == said
