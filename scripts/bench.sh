@@ -13,5 +13,9 @@ for study in "$@"; do
     step "run $study" "$pairbench" run "$study"
     step "verify $study" "$pairbench" verify latest
     step "report $study" "$pairbench" report latest
+    if grep -q '^kind = "reconsolidation"' "$study"; then
+        # Nobody is there to judge: a list of sentences does, and the assessment says so.
+        step "review $study" .venv/bin/python scripts/fixture_review.py latest ".cache/reviews/$(basename "$(readlink -f runs/latest)")"
+    fi
 done
 step_times_table
