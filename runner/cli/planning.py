@@ -120,7 +120,7 @@ def _render_levels(forecast: Forecast, console: Console) -> None:
             level.level,
             _shown(level.cap_microusd, formatting.dollars),
             _shown(level.worst_microusd, formatting.dollars),
-            _number(level),
+            _number(level, forecast.attempts),
         )
     console.print(table)
     trials = next(level.number for level in forecast.levels if level.level == "trial")
@@ -132,14 +132,25 @@ def _render_levels(forecast: Forecast, console: Console) -> None:
         )
 
 
-def _number(level: Level) -> str:
+def _number(level: Level, attempts: int) -> str:
     match level.level:
         case "study":
             return ""
         case "request":
-            return f"at most {level.number:,}"
+            return f"at most {level.number:,}{_and_attempts(attempts)}"
         case _:
             return f"{level.number:,}"
+
+
+def _and_attempts(attempts: int) -> str:
+    """What a count holds that the one of first attempts doesn't."""
+    match attempts:
+        case 1:
+            return ""
+        case 2:
+            return ", second attempts included"
+        case _:
+            return f", all {attempts} attempts included"
 
 
 def render_power(power: Power, console: Console) -> None:

@@ -133,7 +133,8 @@ def test_a_plan_shows_caps_and_what_they_allow(pairbench: Pairbench, home: Path)
     assert "1,000 tokens a request; max_tokens of each request, told to claude-code by CLAUDE_CODE_MAX_OUTPUT" in words
     assert "caps, at list price of claude-sonnet-4-5" in words
     assert "nothing of it is billed" in words
-    assert "request $0.4000 $0.4000 at most 512" in words
+    assert "in all 256 requests" in words
+    assert "request $0.4000 $0.4000 at most 512, second attempts included" in words
     assert "trial $1.000 $1.000 4" in words
     assert "block \N{EM DASH} $2.000 2" in words
     assert "study $2.500 $2.500" in words
