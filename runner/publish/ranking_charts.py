@@ -12,7 +12,7 @@ from runner.core.summary import Estimate
 from runner.publish import formatting
 from runner.publish.charts import Axis, IntervalMark, Tick, amount_axis, difference_axis, interval_mark
 from runner.publish.listing import Listing, figures, listing, words
-from runner.publish.ranking_texts import E9, difference, ends, scope_title, value
+from runner.publish.ranking_texts import E9, difference, ends, held_together, scope_title, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,27 @@ class Curve:
     table: tuple[Listing, ...]
 
 
+class _Reasons:
+    """Why intervals of one table are missing: each reason is said once, below the table."""
+
+    def __init__(self, found: Sequence[SystemContrast]) -> None:
+        """Number the reasons in the order in which they are met."""
+        lows = [low for item in found for low in (item.contrast.low_e9, item.together_low_e9)]
+        self._all = list(dict.fromkeys(low.reason for low in lows if isinstance(low, Unavailable)))
+
+    def ends(self, low: Quantity, high: Quantity) -> str:
+        """An interval, or that there is none, and for which of the reasons."""
+        if not isinstance(low, Unavailable):
+            return ends(low, high)
+        return f"none ({self._all.index(low.reason) + 1})" if len(self._all) > 1 else "none"
+
+    def note(self) -> str:
+        """The reasons, in a sentence each."""
+        if len(self._all) == 1:
+            return f" No interval: {self._all[0]}."
+        return "".join(f" No interval ({number}): {reason}." for number, reason in enumerate(self._all, 1))
+
+
 class RankingCharts:
     """Drawings of one section."""
 
@@ -93,10 +114,12 @@ class RankingCharts:
     def _drawn(self, title: str, found: Sequence[SystemContrast]) -> Drawn:
         axis = difference_axis([_estimate(item) for item in found])
         several = len(self._arms) > 2
+        reasons = _Reasons(found)
         groups: dict[str, list[DrawnLine]] = {}
         for item in found:
             lines = groups.setdefault(f"{scope_title(item.scope)}: {item.contrast.measure}", [])
-            lines.append(_contrast_line(item, axis, several=several))
+            joint = [self._joint(item, reasons)] if several else []
+            lines.append(_contrast_line(item, axis, reasons, joint))
         together = f"; the joint interval holds for {formatting.all_at_once(len(self._arms) - 1)}" if several else ""
         return Drawn(
             caption=f"Differences from {self._control} in mean value, {title}, with {self._level} intervals",
@@ -105,8 +128,16 @@ class RankingCharts:
             axis=axis,
             groups=tuple((heading, tuple(lines)) for heading, lines in groups.items()),
             note=f"{_capital(found[0].contrast.method)}. Detectable: a true difference that would be seen "
-            f"80{formatting.NARROW}% of the time{together}.",
+            f"80{formatting.NARROW}% of the time{together}.{reasons.note()}",
         )
+
+    def _joint(self, item: SystemContrast, reasons: _Reasons) -> str:
+        """The interval that holds with others, and with how many where some have none."""
+        text = reasons.ends(item.together_low_e9, item.together_high_e9)
+        held, whole = held_together(self.section, item), len(self._arms) - 1
+        if held in (0, whole) or isinstance(item.together_low_e9, Unavailable):
+            return text
+        return f"{text} ({held} of {whole})"
 
     def curve(self) -> Curve | None:
         """Recall at every cut that all sets have; None for fewer than two."""
@@ -177,12 +208,11 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _contrast_line(item: SystemContrast, axis: Axis, *, several: bool) -> DrawnLine:
+def _contrast_line(item: SystemContrast, axis: Axis, reasons: _Reasons, joint: Sequence[str]) -> DrawnLine:
     contrast = item.contrast
-    joint = [ends(item.together_low_e9, item.together_high_e9)] if several else []
     texts = (
         difference(contrast.difference_e9),
-        ends(contrast.low_e9, contrast.high_e9),
+        reasons.ends(contrast.low_e9, contrast.high_e9),
         *joint,
         value(contrast.detectable_e9),
         f"{contrast.queries:,}",

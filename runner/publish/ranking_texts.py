@@ -9,7 +9,7 @@ from runner.publish import formatting
 
 if TYPE_CHECKING:
     from runner.core.quantities import Quantity
-    from runner.core.retrieval.section import Scope
+    from runner.core.retrieval.section import RetrievalSection, Scope, SystemContrast
 
 E9: Final = 10**9
 KINDS: Final = {
@@ -37,6 +37,15 @@ def ends(low: Quantity, high: Quantity) -> str:
     if isinstance(low, Unavailable):
         return f"none: {low.reason}"
     return f"{difference(low)} to {difference(high)}"
+
+
+def held_together(section: RetrievalSection, found: SystemContrast) -> int:
+    """How many treatments' joint intervals hold at once in the measure and scope of `found`."""
+    return sum(
+        isinstance(item.together_low_e9, Measured)
+        for item in section.contrasts
+        if (item.scope, item.contrast.measure) == (found.scope, found.contrast.measure)
+    )
 
 
 def holds_zero(low: Quantity, high: Quantity) -> bool:

@@ -11,7 +11,7 @@ from runner.core.rounding import PPM, rounded_quotient
 from runner.publish import formatting
 from runner.publish.listing import Listing, figures, grouped, listing, words
 from runner.publish.ranking_charts import RankingCharts
-from runner.publish.ranking_texts import KINDS, difference, ends, holds_zero, value
+from runner.publish.ranking_texts import KINDS, difference, ends, held_together, holds_zero, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +83,9 @@ class Retrieval:
         text += f" ({self._level} interval {ends(contrast.low_e9, contrast.high_e9)}"
         if len(self._arms) > 2:
             together = ends(found.together_low_e9, found.together_high_e9)
-            text += f", or {together} for {formatting.all_at_once(len(self._arms) - 1)}"
+            held, whole = held_together(self.section, found), len(self._arms) - 1
+            which = formatting.all_at_once(whole) if held == whole else f"the {held} of {whole} that have one"
+            text += f", or {together} for {which}"
         shown = holds_zero(found.together_low_e9, found.together_high_e9)
         return f"{text}).{' A difference is not shown.' if shown else ''}"
 

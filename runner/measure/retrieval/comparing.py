@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from runner.core.quantities import Measured, Unavailable
-from runner.core.retrieval.scores import RetrievalContrast
+from runner.core.retrieval.scores import SCALE, RetrievalContrast
 from runner.core.rounding import rounded_quotient
 from runner.core.statistics.bootstrap import (
     FINE,
@@ -23,7 +23,6 @@ from runner.core.statistics.bootstrap import (
     RESAMPLES,
     Bootstrap,
     Deviations,
-    Interval,
     Sample,
     difference_interval,
     rounded_quotients,
@@ -51,6 +50,7 @@ _WITHIN: Final = (
     "these and not of others; "
 )
 _NO_QUERY: Final = Unavailable("there is no query that both systems were asked")
+_ALIKE: Final = "{units} the same difference: resampling can't say how far another would lie"
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,20 @@ def compare_all(
 ) -> tuple[Compared, ...]:
     """Mean of each of `treatments` less mean of `control`, over the queries that all have, with 95 % intervals.
 
-    The intervals that hold together are widened by max-T over the treatments, which share their resamples.
+    The intervals that hold together are widened by max-T over the treatments, which share their resamples. A treatment
+    whose differences don't vary has none, and the others' hold together without it.
     """
     corpora = _paired((control, *treatments))
     queries = sum(corpus.queries for corpus in corpora)
     bootstrap = Bootstrap(seed, resamples=min(resamples, max(999, _MOST_DRAWS // max(queries, 1))))
     is_clustered = len(corpora) >= MINIMUM_TASKS
-    deviations = _clustered(corpora, bootstrap) if is_clustered else _stratified(corpora, bootstrap)
-    known = [] if isinstance(deviations, Unavailable) else [item.values for item in deviations]
-    wider = widenings(known, bootstrap.level_ppm) or [Decimal(1)] * len(treatments)
+    deviations = _varying(corpora, _clustered(corpora, bootstrap) if is_clustered else _stratified(corpora, bootstrap))
+    known = (
+        []
+        if isinstance(deviations, Unavailable)
+        else [item.values for item in deviations if isinstance(item, Deviations)]
+    )
+    wider = iter(widenings(known, bootstrap.level_ppm))
     totals = [sum(sum(corpus.systems[number]) for corpus in corpora) for number in range(len(treatments) + 1)]
     found: list[Compared] = []
     for number in range(1, len(totals)):
@@ -116,7 +121,8 @@ def compare_all(
             detectable_e9=_detectable(own, bootstrap.level_ppm),
             method=_method(is_clustered=is_clustered, resamples=bootstrap.resamples),
         )
-        found.append(Compared(contrast, *_interval(own, bootstrap, len(corpora), wider[number - 1])))
+        widening = Decimal(1) if isinstance(own, Unavailable) else next(wider)
+        found.append(Compared(contrast, *_interval(own, bootstrap, len(corpora), widening)))
     return tuple(found)
 
 
@@ -137,7 +143,29 @@ def _interval(
     if isinstance(deviations, Unavailable):
         return deviations, deviations
     found = difference_interval(deviations.estimate, bootstrap.ends(deviations, corpora), widening)
-    return (Measured(found.low), Measured(found.high)) if isinstance(found, Interval) else (found, found)
+    if isinstance(found, Unavailable):
+        return found, found
+    # No two shares differ by more than 1.
+    return Measured(max(found.low, -SCALE)), Measured(min(found.high, SCALE))
+
+
+def _varying(
+    corpora: Sequence[_Corpus], deviations: Sequence[Deviations] | Unavailable
+) -> Sequence[Deviations | Unavailable] | Unavailable:
+    """`deviations`, with the reason in the place of those whose variance is 0."""
+    if isinstance(deviations, Unavailable):
+        return deviations
+    return [item if item.spread.variance else _alike(corpora, number) for number, item in enumerate(deviations, 1)]
+
+
+def _alike(corpora: Sequence[_Corpus], number: int) -> Unavailable:
+    """Why a treatment whose variance is 0 has no interval."""
+    own = [set(corpus.differences(number)) for corpus in corpora]
+    if len(set.union(*own)) == 1:
+        return Unavailable(_ALIKE.format(units="every query has"))
+    is_within = all(len(one) == 1 for one in own)
+    units = "all queries of each corpus have" if is_within else "all corpora have on average"
+    return Unavailable(_ALIKE.format(units=units))
 
 
 def _detectable(deviations: Deviations | Unavailable, level_ppm: int) -> Quantity:
@@ -166,7 +194,8 @@ def _stratified(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> list[Deviat
     """Queries of each corpus are drawn with a seed of its own; a resample has as many of each corpus as there are."""
     queries = sum(corpus.queries for corpus in corpora)
     if queries < MINIMUM_PAIRS:
-        return Unavailable(f"{queries} queries; an interval needs at least {MINIMUM_PAIRS}")
+        counted = "1 query" if queries == 1 else f"{queries} queries"
+        return Unavailable(f"{counted}; an interval needs at least {MINIMUM_PAIRS}")
     lonely = [corpus.name for corpus in corpora if corpus.queries == 1]
     if lonely:
         return Unavailable(f"one query alone says nothing of how queries vary, in: {', '.join(lonely)}")

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from runner.cli.tables import render_summary
+from runner.core.quantities import Measured
 from runner.pipeline.concluding import conclude
 from runner.pipeline.executing import run_study
 from runner.publish.report import render_report
@@ -75,6 +76,41 @@ def test_the_first_sentences_are_of_rankings(summary: Summary) -> None:
         f"{compared}; no interval: 2 queries; an interval needs at least 6.",
         "words returned 2 results that it may not, for 2 of 3 queries.",
     ]
+
+
+def test_the_reason_for_no_interval_stands_once_below(summary: Summary) -> None:
+    """Not in every line of the table, which says which reason it is."""
+    (drawn,) = texts(summary).contrasts()
+    assert {line.texts[1] for _, lines in drawn.groups for line in lines} == {"none (1)", "none (2)"}
+    assert drawn.note.endswith(
+        ". No interval (1): 2 queries; an interval needs at least 6. "
+        "No interval (2): 1 query; an interval needs at least 6."
+    )
+
+
+def test_a_joint_interval_says_for_how_many_it_holds(summary: Summary) -> None:
+    """Where another treatment has none; reasons that differ are numbered."""
+    assert summary.retrieval is not None
+    section = summary.retrieval
+    first = section.contrasts[0]
+    low, high = Measured(100_000_000), Measured(200_000_000)
+    known = first.model_copy(
+        update={
+            "arm": "other",
+            "contrast": first.contrast.model_copy(update={"low_e9": low, "high_e9": high}),
+            "together_low_e9": low,
+            "together_high_e9": high,
+        }
+    )
+    other = section.systems[1].model_copy(update={"arm": "other"})
+    changed = section.model_copy(update={"systems": (*section.systems, other), "contrasts": (first, known)})
+    found = Retrieval(summary, changed)
+    (drawn,) = found.contrasts()
+    assert [line.texts[1:3] for _, lines in drawn.groups for line in lines] == [
+        ("none", "none"),
+        ("+0.100 to +0.200", "+0.100 to +0.200 (1 of 2)"),
+    ]
+    assert "or +0.100 to +0.200 for the 1 of 2 that have one" in list(found.headlines())[1]
 
 
 def test_columns_that_say_nothing_are_not_there(summary: Summary) -> None:

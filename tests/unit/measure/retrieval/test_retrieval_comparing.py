@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.core.quantities import Measured, Unavailable
-from runner.measure.retrieval.comparing import compare
+from runner.measure.retrieval.comparing import compare, compare_all
 
 ONE = 1_000_000_000
 
@@ -40,15 +40,59 @@ def test_a_worked_example_in_one_corpus() -> None:
 
 
 def test_corpora_are_strata_where_they_are_few() -> None:
-    """Two corpora that differ much, whose queries don't differ at all: nothing is uncertain about these corpora."""
+    """Two corpora that differ much count as these two: the interval is narrower than the gap between them."""
     found = compare(
         "RR",
-        _values({"a": [0] * 4, "b": [0] * 4}),
-        _values({"a": [ONE] * 4, "b": [0] * 4}),
+        _values({"a": [0] * 6, "b": [0] * 6}),
+        _values({"a": [ONE] * 5 + [900_000_000], "b": [0] * 5 + [100_000_000]}),
         "seed",
     )
     assert found.difference_e9 == Measured(500_000_000)
-    assert (found.low_e9, found.high_e9) == (Measured(500_000_000), Measured(500_000_000))
+    assert isinstance(found.low_e9, Measured)
+    assert isinstance(found.high_e9, Measured)
+    assert 450_000_000 < found.low_e9.value < 500_000_000 < found.high_e9.value < 550_000_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"a": [0] * 6}, "every query has the same difference"),
+        ({"a": [ONE] * 6}, "every query has the same difference"),
+        ({"a": [5] * 4, "b": [5] * 4}, "every query has the same difference"),
+        ({"a": [ONE] * 4, "b": [0] * 4}, "all queries of each corpus have the same difference"),
+        ({name: [0, 2, 4] for name in "abcde"}, "all corpora have on average the same difference"),
+    ],
+)
+def test_what_does_not_vary_has_no_interval(changes: dict[str, list[int]], reason: str) -> None:
+    """Six pairs that are alike show no variance, which isn't certainty: neither an interval nor what could be seen."""
+    control = _values({name: [0] * len(values) for name, values in changes.items()})
+    found = compare_all("RR", control, (_values(changes),), "seed", 999)[0]
+    why = Unavailable(f"{reason}: resampling can't say how far another would lie")
+    assert (found.contrast.low_e9, found.contrast.high_e9, found.contrast.detectable_e9) == (why,) * 3
+    assert (found.together_low_e9, found.together_high_e9) == (why,) * 2
+
+
+def test_intervals_hold_together_without_a_treatment_that_does_not_vary() -> None:
+    """The other one's is as wide as alone, for it stands alone."""
+    control = _values({"h": [0, 0, 0, ONE, ONE, 0, 0, 0]})
+    varying = _values({"h": [ONE, 0, 0, ONE, ONE, ONE, 0, 0]})
+    same, other = compare_all("R@1", control, (control, varying), "seed", 999)
+    assert isinstance(same.together_low_e9, Unavailable)
+    assert (other.together_low_e9, other.together_high_e9) == (other.contrast.low_e9, other.contrast.high_e9)
+    assert isinstance(other.together_low_e9, Measured)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_interval_goes_beyond_what_shares_can_differ(sign: int) -> None:
+    """Seven of eight queries found instead of none: both intervals end at 1, or at -1."""
+    none, most = _values({"h": [0] * 8}), _values({"h": [ONE] * 7 + [0]})
+    more = _values({"h": [0] + [ONE] * 7})
+    systems = (none, (most, more)) if sign == 1 else (most, (none, {key: ONE - value for key, value in most.items()}))
+    found = compare_all("nDCG@10", systems[0], systems[1], "seed", 999)[0]
+    low, high = found.contrast.low_e9, found.contrast.high_e9
+    assert found.contrast.difference_e9 == Measured(sign * 875_000_000)
+    assert (high if sign == 1 else low) == Measured(sign * ONE)
+    assert (found.together_high_e9 if sign == 1 else found.together_low_e9) == Measured(sign * ONE)
 
 
 def test_corpora_are_clusters_where_they_are_many() -> None:
@@ -68,12 +112,13 @@ def test_corpora_are_clusters_where_they_are_many() -> None:
 
 
 def test_pairs_matter_and_levels_do_not() -> None:
-    """A treatment that adds the same to every query is certain, however much queries differ."""
+    """A treatment that adds nearly the same to every query is nearly certain, however much queries differ."""
     control = _values({"h": [0, 100, 900_000_000, 5, 70_000, 3_000_000]})
-    treatment = {key: value + 1_000 for key, value in control.items()}
+    added = iter((999, 1_001, 1_000, 1_000, 1_000, 1_000))
+    treatment = {key: value + next(added) for key, value in control.items()}
     found = compare("AP", control, treatment, "seed")
-    assert (found.low_e9, found.difference_e9, found.high_e9) == (Measured(1_000),) * 3
-    assert found.detectable_e9 == Measured(0)
+    assert (found.low_e9, found.difference_e9, found.high_e9) == (Measured(999), Measured(1_000), Measured(1_001))
+    assert found.detectable_e9 == Measured(1)
 
 
 def test_the_order_of_queries_does_not_matter() -> None:
