@@ -186,7 +186,7 @@ def test_what_may_differ_in_a_replay_is_written_down() -> None:
     page = (ROOT / "docs" / "reference" / "gateway.md").read_text("utf-8")
     table = page.split("| key of a record |", 1)[1].split("\n\n", 1)[0]
     keys = [line.split("`")[1] for line in table.splitlines()[2:]]
-    assert keys == [MEASURED, "attempts[].charged_microusd", f"attempts[].{OF_FILES}"]
+    assert keys == [MEASURED, "attempts[].charged_microusd", "reason", f"attempts[].{OF_FILES}"]
 
 
 def timeless(record: dict[str, Any]) -> dict[str, Any]:
