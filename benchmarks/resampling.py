@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from scipy import stats
 
-from runner.core.statistics.bootstrap import Bootstrap, Resampled, Sample
+from runner.core.statistics.bootstrap import Bootstrap, MedianPair, Resampled, Sample
 
 LIMIT_S, LIMIT_MB, SCIPY_RATIO = 2.0, 500, 20
 EVALSTATS = importlib.util.find_spec("evalstats") is not None
@@ -54,11 +54,12 @@ def ours(arguments, taken, *, intervals):
 
 
 def medians(arguments, taken):
-    bootstrap = Bootstrap("benchmark", resamples=arguments.resamples)
+    pairs = []
     for sample in taken:
         shaped = sample.arms.reshape(2, arguments.tasks, arguments.repetitions)
-        values = [[int(value) for value in np.median(arm, axis=1)] for arm in shaped]
-        bootstrap.median_difference(sample.repetitions, *values)
+        control, treatment = ([int(value) for value in np.median(arm, axis=1)] for arm in shaped)
+        pairs.append(MedianPair(sample.repetitions, control, treatment))
+    Bootstrap("benchmark", resamples=arguments.resamples).median_differences(pairs)
     return 1
 
 
