@@ -17,7 +17,7 @@ from runner.core.events import ClientReady, Corrupt, ServerState, count, json_ob
 from runner.core.findings import FindingKind
 from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.records import ToolCalls
-from runner.core.retrieval.rankings import NO_SCORE, SourceResult, SpanResult, UnmappedResult
+from runner.core.retrieval.rankings import NO_NUMBER, NO_SCORE, SourceResult, SpanResult, UnmappedResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -281,7 +281,9 @@ def _check_order(passages: Sequence[int], scores: Sequence[int]) -> None:
 
 
 def _foreign(item: Mapping[str, Json]) -> Result:
-    score = NO_SCORE if item.get("score_e6") is None else Measured(_signed(item, "score_e6"))
+    score: Quantity = NO_NUMBER if "score_e6" in item else NO_SCORE
+    if item.get("score_e6") is not None:
+        score = Measured(_signed(item, "score_e6"))
     source = optional_text(item, "source")
     if not source:
         said = "" if item.get("id") is None else str(_whole(item, "id"))

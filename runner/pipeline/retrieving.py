@@ -21,7 +21,7 @@ from runner.core.retrieval.section import Exactness
 from runner.core.retrieval.trec import trec_qrels, trec_run
 from runner.core.sources import SourceIds
 from runner.core.systems import DenseSystem, HybridSystem
-from runner.measure.retrieval.folding import Passages, fold, overlap
+from runner.measure.retrieval.folding import Passages, fold, overlap, unmapped
 from runner.measure.retrieval.scoring import scored
 from runner.measure.retrieval.summing import AskedSet, Found, section_of
 from runner.measure.retrieval.timing import latency_of
@@ -50,6 +50,15 @@ class _Documents:
     rankings: Sink
     latencies: Sink
     scores: Sink
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the rankings of a trial come from, and what they may name."""
+
+    run: Run
+    files: Files
+    passages: Passages
 
 
 @dataclass
@@ -81,10 +90,10 @@ def retrieval_of(run: Run, files: Files, outlet: Outlet, ends: Mapping[str, tupl
     held = {arm for pair in _exact_pairs(run) for arm in pair}
     for planned in run.plan.trials:
         queries = run.query_sets[planned.task]
-        rankings, latencies = _answers(run, files, planned, ends[planned.trial], gathered)
+        passages = known[queries.corpus]
+        rankings, latencies = _answers(_Source(run, files, passages), planned, ends[planned.trial], gathered)
         if not rankings:
             continue
-        passages = known[queries.corpus]
         scores = list(scored(rankings, queries, passages))
         gathered.scores[planned.trial] = scores
         gathered.latencies[planned.trial] = [
@@ -120,12 +129,13 @@ def _passages(run: Run, files: Files, corpus: str) -> Passages:
 
 
 def _answers(
-    run: Run, files: Files, planned: PlannedTrial, end: tuple[Outcome, str], gathered: _Gathered
+    source: _Source, planned: PlannedTrial, end: tuple[Outcome, str], gathered: _Gathered
 ) -> tuple[list[Ranking], list[Latency]]:
     """The trial's rankings and times; none of a trial whose end says nothing of its system.
 
     Of a trial that failed every query failed: what its output may hold was never said to be whole.
     """
+    run, files = source.run, source.files
     asked = [query.id for query in run.study.task(planned.task).queries]
     outcome, reason = end
     answers: Sequence[Answered] | None = None
@@ -135,7 +145,7 @@ def _answers(
         output = output_of(_stdout(run, files, attempt), asked)
         answers = output.answers
         fault = output.fault if outcome is Outcome.COMPLETED else fault
-        gathered.seen.append(_seen(planned, attempt.attempt, output))
+        gathered.seen.append(_seen(planned, attempt.attempt, output, source.passages))
     if outcome is not Outcome.COMPLETED:
         answers = None
         if not CONSEQUENCES[outcome].failure:
@@ -150,7 +160,7 @@ def _stdout(run: Run, files: Files, line: LedgerLine) -> bytes:
     return required(files, run.folder, name) if name in line.files else b""
 
 
-def _seen(planned: PlannedTrial, attempt: int, output: Output) -> Seen:
+def _seen(planned: PlannedTrial, attempt: int, output: Output, passages: Passages) -> Seen:
     start, answers = output.start, output.answers
     return Seen(
         trial=planned.trial,
@@ -161,7 +171,7 @@ def _seen(planned: PlannedTrial, attempt: int, output: Output) -> Seen:
         if answers is None
         else {item.query: sha256_digest(_ranking(planned, item, trial="").to_line()) for item in answers},
         failed=() if answers is None else tuple(item.query for item in answers if item.error),
-        unmapped=0 if answers is None else sum(item.unmapped for item in answers),
+        unmapped=0 if answers is None else sum(unmapped(_ranking(planned, item), passages) for item in answers),
         depth=None if start is None else start.depth,
         threads=None if start is None else start.threads,
     )

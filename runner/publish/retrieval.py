@@ -30,7 +30,8 @@ _VIOLATIONS: Final = {
     "expired": "Expired",
     "not_yet_known": "Not yet known",
 }
-_RARE: Final = ("Failed", "Nothing found", "Abstained", "Violations")
+_RARE: Final = ("Failed, of all asked", "Nothing found", "Abstained", "Violations", "No source")
+_ANSWERABLE: Final = "n, with an answer"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Retrieval:
                 count = formatting.counted(sum(totals.violations.values()), "result")
                 queries = formatting.of_all(totals.violating_queries, _asked(totals), "query", "queries")
                 yield f"{arm} returned {count} that it may not, for {queries}."
+            if totals is not None and totals.failed:
+                yield f"{arm} failed on {formatting.of_all(totals.failed, _asked(totals), 'query', 'queries')}."
+            if totals is not None and totals.unmapped:
+                whole = formatting.of_all(totals.unmapped, totals.results, "result")
+                yield f"{arm} returned results that lead to no source: {whole}."
 
     def _sentence(self, found: SystemContrast) -> str:
         contrast = found.contrast
@@ -123,7 +129,7 @@ class Retrieval:
             for caption, own in tables
             for table in grouped(
                 caption,
-                (*words("System"), *figures(*named, "Queries", *_RARE)),
+                (*words("System"), *figures(*named, _ANSWERABLE, *_RARE)),
                 [(title, [(arm, *self._figures(scope, arm, named)) for arm in self._arms]) for title, scope in own],
                 self._rare_note(),
             )
@@ -134,7 +140,7 @@ class Retrieval:
         named = self.section.headline
         return listing(
             "Systems",
-            (*words("Queries", "System"), *figures(*named, "n", *_RARE)),
+            (*words("Queries", "System"), *figures(*named, _ANSWERABLE, *_RARE)),
             [
                 (title if place == 0 else "", arm, *self._figures(scope, arm, named))
                 for title, scope in self._scopes()
@@ -152,7 +158,7 @@ class Retrieval:
         for split in ("development", "holdout"):
             if ("", split, "") in present:
                 yield f"Split {split}", Scope(split=split)
-        for task in self._tasks:
+        for task in self._tasks if len(self._tasks) > 1 else ():
             yield f"Set {task}", Scope(task=task)
             for kind in ("literal", "paraphrase"):
                 if (task, "", kind) in present:
@@ -168,31 +174,34 @@ class Retrieval:
         return (
             *(value(means[name]) if name in means else formatting.ABSENT for name in named),
             f"{totals.queries:,}",
-            f"{totals.failed:,}" if shown[0] else "",
+            f"{totals.failed:,} of {_asked(totals):,}" if shown[0] else "",
             f"{totals.empty:,}" if shown[1] else "",
             (abstained if totals.no_answer_queries else formatting.ABSENT) if shown[2] else "",
             f"{sum(totals.violations.values()):,}" if shown[3] else "",
+            f"{totals.unmapped:,} of {totals.results:,}" if shown[4] else "",
         )
 
     def _rare(self) -> tuple[bool, ...]:
-        """Whether any system failed, found nothing, abstained, or broke a boundary: else no column says 0."""
+        """Whether any system failed, found nothing, abstained, broke a boundary, or led nowhere: no column is all 0."""
         found = [item.totals for item in self.section.totals if item.scope == Scope()]
         return (
             any(item.failed for item in found),
             any(item.empty for item in found),
             any(item.no_answer_abstained for item in found),
             any(item.violations for item in found),
+            any(item.unmapped for item in found),
         )
 
     def _rare_note(self) -> str:
         meanings = (
-            ("no query failed", "failed: queries that the system didn't answer"),
+            ("no query failed", "failed: queries that the system didn't answer, of all that it was asked"),
             ("something came for every query", "nothing found: queries with an answer for which nothing came"),
             ("no system abstained", "abstained: queries without an answer for which nothing came"),
             ("no boundary was broken", "violations: results that may not be returned"),
+            ("every result leads to a source", "no source: results that lead to no source of the corpus, of all"),
         )
         said = [meaning[shown] for meaning, shown in zip(meanings, self._rare(), strict=True)]
-        return f"Means of each query's value; {'; '.join(said)}."
+        return f"Means of each query's value, over the n queries that have an answer; {'; '.join(said)}."
 
     def contrasts(self) -> tuple[Drawn, ...]:
         """Every treatment against the control in the headline measures, over all sets, then set by set."""
@@ -210,7 +219,7 @@ class Retrieval:
         """Results that may not be returned, by kind; none where nothing of the sort was returned."""
         lines = [
             (task or "all", arm, *(f"{totals.violations.get(kind, 0):,}" for kind in _VIOLATIONS), _of(totals))  # type: ignore[call-overload]  # kinds are texts
-            for task in ("", *self._tasks)
+            for task in ("", *(self._tasks if len(self._tasks) > 1 else ()))
             for arm in self._arms
             for totals in (self.section.totals_of(Scope(task=task), arm),)
             if totals is not None and totals.violations

@@ -260,4 +260,4 @@ def _example(kind: FindingKind, detail: object) -> str:
         case FindingKind.QUERIES_FAILED:
             return f"query {detail}"
         case _:
-            return f"{detail} results of a trial lead to no source"
+            return "1 result leads to no source" if detail == 1 else f"{detail} results of a trial lead to no source"

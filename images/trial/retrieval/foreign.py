@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from messages.servers import Servers
-from retrieval.mapping import results_of
+from retrieval.mapping import error_of, results_of
 from retrieval.own import Answer
 from retrieval.ranking import QueryError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from retrieval.launch import Foreign, Launch, Query
 
 START_SECONDS = 60
-_MESSAGE_CHARACTERS = 200
 
 
 class Asking:
@@ -61,7 +60,7 @@ class Asking:
         answer = await self._servers.call(self._called, self._arguments(query))
         called = time.perf_counter_ns()
         if answer.failed:
-            raise QueryError(f"the tool answered an error: {' '.join(answer.text.split())[:_MESSAGE_CHARACTERS]}")
+            raise QueryError(error_of(answer.text))
         results, unmapped = results_of(answer.text, self._system.results, self._system.empty, self._depth)
         decoded = time.perf_counter_ns()
         return Answer(results, unmapped, None, (called - began) // 1000, (decoded - called) // 1000)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ANSWER_CHARACTERS = 4_000_000
 SECONDS = 2.0
 SOURCE_CHARACTERS = 4096
+_MESSAGE_CHARACTERS = 200
 # The largest whole number that every reader of JSON reads exactly (RFC 8785, 3.2.2.3).
 _LARGEST_NUMBER = 2**53 - 1
 
@@ -39,6 +40,12 @@ def results_of(
     return found, sum("source" not in result for result in found)
 
 
+def error_of(text: str) -> str:
+    """Why a query failed whose answer is an error with this text."""
+    said = " ".join(text.split())[:_MESSAGE_CHARACTERS]
+    return f"the tool answered an error: {said}" if said else "the tool answered an error without a text"
+
+
 def _result(match: re.Match[str]) -> dict[str, object]:
     groups = match.groupdict()
     found: dict[str, object] = {}
@@ -51,9 +58,10 @@ def _result(match: re.Match[str]) -> dict[str, object]:
         place = _number(groups.get(name))
         if place is not None:
             found[name] = place
-    score = _score_e6(groups.get("score"))
+    score = groups.get("score")
     if score is not None:
-        found["score_e6"] = score
+        # Null: the server says one, and it is no number.
+        found["score_e6"] = _score_e6(score)
     return found
 
 
@@ -64,9 +72,9 @@ def _number(text: str | None) -> int | None:
     return number if number <= _LARGEST_NUMBER else None
 
 
-def _score_e6(text: str | None) -> int | None:
+def _score_e6(text: str) -> int | None:
     try:
-        score = float(text or "") * MILLION
+        score = float(text) * MILLION
     except ValueError:
         return None
     return round(score) if math.isfinite(score) and abs(score) <= _LARGEST_NUMBER else None

@@ -10,6 +10,7 @@ from runner.core.documents import Document, Part, QuantityField
 from runner.core.quantities import Unavailable
 
 NO_SCORE: Final = Unavailable("the server gives no score")
+NO_NUMBER: Final = Unavailable("the server gives a score that is no number, or none that can be written")
 
 
 class SpanResult(Part):

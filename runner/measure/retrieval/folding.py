@@ -71,12 +71,22 @@ def fold(ranking: Ranking, passages: Passages) -> Folded:
     `c.md`: the second passage of `a.md` changes nothing. Were 1 no passage of the corpus, they would fold to `b.md`,
     `%unmapped-2`, `c.md`, `a.md`.
     """
-    named = [*map(passages.names.get, ranking.passages), *(_name(result, passages) for result in ranking.found)]
-    unmapped = named.count(None)
-    if unmapped:
+    named = _named(ranking, passages)
+    lost = named.count(None)
+    if lost:
         named = [f"{UNMAPPED_PREFIX}{rank}" if name is None else name for rank, name in enumerate(named, 1)]
     sources = tuple(dict.fromkeys(named))
-    return Folded(sources, unmapped)  # type: ignore[arg-type]  # no name is None any more
+    return Folded(sources, lost)  # type: ignore[arg-type]  # no name is None any more
+
+
+def unmapped(ranking: Ranking, passages: Passages) -> int:
+    """How many results of `ranking` lead to no source of the corpus."""
+    return _named(ranking, passages).count(None)
+
+
+def _named(ranking: Ranking, passages: Passages) -> list[str | None]:
+    """Of each result the name of its source; None where it leads to none."""
+    return [*map(passages.names.get, ranking.passages), *(_name(result, passages) for result in ranking.found)]
 
 
 def _is_bounded(passage: Passage) -> bool:

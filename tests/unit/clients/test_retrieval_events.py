@@ -122,9 +122,10 @@ def test_foreign_results_keep_their_order_and_what_they_name() -> None:
         {"id": 7},
         {},
         {"source": "a.md", "start": 5},
+        {"source": "d.md", "score_e6": None},
         {"source": "c.md", "start": 9, "end": 9, "score_e6": 5},
     ]
-    start = FOREIGN | {"depth": 5}
+    start = FOREIGN | {"depth": 6}
     values = (start, FIRST | {"results": results, "unmapped": 2, "embed_us": None}, SECOND | {"error": "no"}, END)
     first, _ = rankings_of(lines(*values), ["a", "b"])
     assert first.found == (
@@ -132,6 +133,10 @@ def test_foreign_results_keep_their_order_and_what_they_name() -> None:
         UnmappedResult(said="7"),
         UnmappedResult(said=""),
         SourceResult(source="a.md"),
+        SourceResult(
+            source="d.md",
+            score_e6=Unavailable("the server gives a score that is no number, or none that can be written"),
+        ),
         SourceResult(source="c.md", score_e6=Measured(5)),
     )
     assert (first.unmapped, first.passages, first.embed_us) == (2, (), Unavailable("the server doesn't say"))

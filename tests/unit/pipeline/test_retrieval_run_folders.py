@@ -317,3 +317,24 @@ def test_a_run_that_another_left_unfinished_is_not_taken_for_whole(outside: Surr
     one = STUDY.replace("repetitions = 2", "repetitions = 1")
     _, summary = ran(outside, {"words": answering(GOOD), "nearest": cut}, one)
     assert totals(summary, "nearest").failed == 3
+
+
+def test_results_of_no_source_are_a_finding_of_their_trials(outside: Surroundings) -> None:
+    """Also those that name what the corpus doesn't have, which only the host can tell."""
+    _, summary = ran(outside, {"words": answering({**GOOD, "move": [99, PLAN, 98]}), "nearest": answering(GOOD)})
+    (found,) = (item for item in summary.findings if item.kind == "results_unmapped")
+    assert (found.count, found.trials) == (4, ("notes.r1.words", "notes.r2.words"))
+    assert found.example == "2 results of a trial lead to no source"
+    assert (totals(summary, "words").unmapped, totals(summary, "nearest").unmapped) == (2, 0)
+
+
+def test_a_query_without_a_split_is_of_development(outside: Surroundings) -> None:
+    """In the summary's rows as in its scopes."""
+    _, summary = usual(outside)
+    assert summary.retrieval is not None
+    assert [(row.query, row.split) for row in summary.retrieval.rows] == [
+        ("move", "development"),
+        ("place", "holdout"),
+        ("tall", "holdout"),
+    ]
+    assert totals(summary, "words", split="development").queries == 1

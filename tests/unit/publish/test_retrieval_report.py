@@ -75,6 +75,7 @@ def test_the_first_sentences_are_of_rankings(summary: Summary) -> None:
     assert list(texts(summary).headlines()) == [
         f"{compared}; no interval: 2 queries; an interval needs at least 6.",
         "words returned 2 results that it may not, for 2 of 3 queries.",
+        "words failed on 1 of 3 queries.",
     ]
 
 
@@ -117,12 +118,17 @@ def test_columns_that_say_nothing_are_not_there(summary: Summary) -> None:
     """Failures and violations have their columns, for there are some."""
     (table,) = texts(summary).totals()
     assert [column.heading for column in table.columns] == [
-        *("System", "nDCG@2", "R@2", "RR", "AP", "P@2", "Judged@2", "Queries"),
-        *("Failed", "Nothing found", "Abstained", "Violations"),
+        *("System", "nDCG@2", "R@2", "RR", "AP", "P@2", "Judged@2", "n, with an answer"),
+        *("Failed, of all asked", "Nothing found", "Abstained", "Violations"),
     ]
     assert table.groups[0].lines[0] == (
-        *("words", "0.315", "0.500", "0.250", "0.250", "0.250", "0.250", "2", "1", "1", "0 of 1", "2"),
+        *("words", "0.315", "0.500", "0.250", "0.250", "0.250", "0.250", "2", "1 of 3", "1", "0 of 1", "2"),
     )
+    assert table.note.startswith(
+        "Means of each query's value, over the n queries that have an answer; "
+        "failed: queries that the system didn't answer, of all that it was asked; "
+    )
+    assert table.note.endswith("; every result leads to a source.")
 
 
 def test_every_query_has_its_line(summary: Summary) -> None:
@@ -137,12 +143,34 @@ def test_every_query_has_its_line(summary: Summary) -> None:
 
 
 def test_violations_are_told_by_kind(summary: Summary) -> None:
-    """Of each set and of all."""
+    """Of all sets; of each by itself only where there are several."""
     (table,) = texts(summary).boundaries()
-    assert table.lines == (
-        ("all", "words", "0", "2", "0", "0", "2 of 3"),
-        ("notes", "words", "0", "2", "0", "0", "2 of 3"),
+    assert table.lines == (("all", "words", "0", "2", "0", "0", "2 of 3"),)
+
+
+def test_one_set_is_told_once(summary: Summary) -> None:
+    """Its figures are those of all sets."""
+    (table,) = texts(summary).overview()
+    assert [line[0] for line in table.lines if line[0]] == [
+        *("All", "Queries in the words of their answer", "Paraphrased queries"),
+        *("Split development", "Split holdout"),
+    ]
+
+
+def test_results_of_no_source_have_a_column(summary: Summary) -> None:
+    """And a sentence, of all results."""
+    assert summary.retrieval is not None
+    lost = tuple(
+        item.model_copy(update={"totals": item.totals.model_copy(update={"unmapped": 1})})
+        if item.arm == "words"
+        else item
+        for item in summary.retrieval.totals
     )
+    found = Retrieval(summary, summary.retrieval.model_copy(update={"totals": lost}))
+    (table,) = found.totals()
+    assert table.columns[-1].heading == "No source"
+    assert [line[-1] for line in table.groups[0].lines] == ["1 of 3", "0 of 2"]
+    assert "words returned results that lead to no source: 1 of 3 results." in list(found.headlines())
 
 
 def test_the_curve_has_a_line_for_each_system(summary: Summary) -> None:

@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from retrieval.mapping import results_of
+from retrieval.mapping import error_of, results_of
 from retrieval.ranking import QueryError
 
 PATTERN = re.compile(
@@ -42,16 +42,34 @@ def test_the_order_is_the_servers_and_ends_at_the_depth() -> None:
     assert _results(text, depth=2) == ([{"source": "a", "score_e6": 100000}, {"source": "b", "score_e6": 900000}], 0)
 
 
-@pytest.mark.parametrize("score", ["nan", "inf", "1e300", "high", ""])
-def test_a_score_that_is_none_is_left_out(score: str) -> None:
-    """The result stays."""
-    assert _results(f"[1] source=a score={score}") == ([{"source": "a"}], 0)
+@pytest.mark.parametrize("score", ["nan", "inf", "1e300", "high"])
+def test_a_score_that_is_no_number_is_null(score: str) -> None:
+    """The result stays, and it is known that the server said one."""
+    assert _results(f"[1] source=a score={score}") == ([{"source": "a", "score_e6": None}], 0)
+
+
+def test_a_score_that_is_not_said_is_left_out() -> None:
+    """The group took no part in the match."""
+    assert _results("[1] source=a score=") == ([{"source": "a"}], 0)
 
 
 @pytest.mark.parametrize("number", ["9" * 17, "9007199254740992", "٣"])
 def test_a_number_beyond_what_json_holds_is_left_out(number: str) -> None:
     """Beyond 2**53 - 1, or in other digits than ASCII's."""
     assert _results(f"[1] id={number} source=a ") == ([{"source": "a"}], 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no\n index", "the tool answered an error: no index"),
+        ("x" * 300, f"the tool answered an error: {'x' * 200}"),
+        (" \n", "the tool answered an error without a text"),
+    ],
+)
+def test_an_error_is_one_line(text: str, said: str) -> None:
+    """No longer than a reader needs; where it says nothing, that is said."""
+    assert error_of(text) == said
 
 
 def test_an_overlong_source_is_none() -> None:
