@@ -25,6 +25,7 @@ from runner.pipeline.folder import find_run
 from runner.pipeline.forecasting import forecast_of
 from runner.pipeline.status import RunStatus, run_status
 from runner.publish import formatting
+from runner.publish.headlines import failed_checks
 
 if TYPE_CHECKING:
     from runner.pipeline.world import World
@@ -122,6 +123,8 @@ def _conclude(world: World, ran: executing.Ran, *, as_json: bool) -> NoReturn:
         sys.stdout.write(found.to_bytes().decode("utf-8"))
     else:
         render_summary(found, Console(highlight=False))
+    for line in failed_checks(found):
+        click.echo(line, err=True)
     click.echo(f"run: {ran.folder}", err=True)
     if not ran.complete:
         click.echo(f"interrupted; go on with: pairbench resume {ran.folder.name}", err=True)

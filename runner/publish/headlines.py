@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from runner.core.outcomes import CONSEQUENCES
 from runner.core.quantities import Measured, Unavailable
 from runner.core.rounding import PPM
+from runner.core.visible import visible
 from runner.publish import formatting
 
 if TYPE_CHECKING:
@@ -53,6 +54,15 @@ def _includes_one(ends: Estimate | Range) -> bool:
             return bool(low <= PPM <= high)
         case _:
             return False
+
+
+def failed_checks(summary: Summary) -> tuple[str, ...]:
+    """A line for each check that failed: it decides nothing by itself, and must not go unseen."""
+    return tuple(
+        visible(f"check failed: {item.name}: {'; '.join(item.failed)}" if item.failed else f"check failed: {item.name}")
+        for item in summary.checks
+        if not item.passed
+    )
 
 
 def nothing_complete(summary: Summary) -> str:

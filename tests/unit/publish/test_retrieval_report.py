@@ -11,6 +11,7 @@ from runner.cli.tables import render_summary
 from runner.core.quantities import Measured
 from runner.pipeline.concluding import conclude
 from runner.pipeline.executing import run_study
+from runner.publish.headlines import failed_checks
 from runner.publish.report import render_report
 from runner.publish.retrieval import Retrieval, label_of
 from tests.fakes.retrieval import OTHER, PLAN, QUERIES, STUDY, answering, retrieval_study
@@ -206,6 +207,14 @@ def test_the_terminal_prints_the_systems(summary: Summary) -> None:
     assert "nearest" in said
     assert "0.315" in said
     assert "What an answer took, of all trials that completed" in said
+
+
+def test_failed_checks_have_a_line_each(summary: Summary) -> None:
+    """What a command ends with, for a check that fails ends no run."""
+    assert failed_checks(summary) == (
+        "check failed: boundaries kept: words, notes: 2 deleted, in 2 of 3 queries",
+        "check failed: every query answered: words, notes: 1 of 3",
+    )
 
 
 @pytest.mark.parametrize(
