@@ -159,7 +159,9 @@ def runner_round(bench, preparation):
     ready = replace(bench.ready, study=study.model_copy(update={"schedule": schedule}))
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(bench.world.files, bench.world.clock, Path(folder) / layout.LEDGER)
-        execution = executing.execution_of(bench.world, bench.engine, ready, Path(folder), journal)
+        execution = executing.execution_of(
+            bench.world, bench.engine, ready, Path(folder), journal, Purse(ready.study.caps)
+        )
         began = time.perf_counter()
         execution.run()
         ended = time.perf_counter()

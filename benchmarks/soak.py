@@ -24,6 +24,7 @@ from runner.core import layout
 from runner.core.owner import RUN
 from runner.core.plan import make_plan
 from runner.execute.journal import Journal
+from runner.execute.purse import Purse
 from runner.execute.schedule import remove_run
 from runner.pipeline import executing, locking
 
@@ -83,7 +84,7 @@ def measure(trials):
             with tempfile.TemporaryDirectory() as folder:
                 journal = Journal(world.files, world.clock, Path(folder) / layout.LEDGER)
                 quiet = replace(world, progress=sampler)
-                executing.execution_of(quiet, engine, ready, Path(folder), journal).run()
+                executing.execution_of(quiet, engine, ready, Path(folder), journal, Purse(ready.study.caps)).run()
         finally:
             remove_run(engine, run)
     return sampler.samples

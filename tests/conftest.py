@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / ".cache"
-NEEDS: Final = ("docker", "chromium", "daemon")
+NEEDS: Final = ("docker", "chromium", "daemon", "official")
+OFFICIAL_NAMES: Final = ("qdrant/qdrant", "docker.io/qdrant/qdrant")
 LABEL_PREFIX: Final = "pairbench."
 CHROMIUM_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 VANISH_S: Final = 20.0
@@ -55,6 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "daemon: starts a container engine: needs root and dockerd")
+    config.addinivalue_line("markers", "official: needs an image of Qdrant's own in the engine")
     # The reaper image of testcontainers can't be pulled everywhere; fixtures and the check at the end do its work.
     os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
     address = find_engine_address(os.environ, CACHE)
@@ -73,7 +75,15 @@ def pytest_configure(config: pytest.Config) -> None:
         "docker": fault,
         "chromium": "" if chromium else "no Chromium: run `make chromium`",
         "daemon": "" if can_start else "only root can start a daemon, and dockerd must be installed",
+        "official": "" if not fault and _has_official(address) else "Qdrant's image isn't in the engine: pull it",
     }
+
+
+def _has_official(address: str | None) -> bool:
+    """The engine holds an image of Qdrant's own."""
+    with closing(docker.DockerClient(base_url=address)) as engine:
+        tags = [tag for image in engine.images.list() for tag in image.tags]
+    return any(tag.rpartition(":")[0] in OFFICIAL_NAMES for tag in tags)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -93,7 +103,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    required = [need for need in item.config.getoption("--require") if item.get_closest_marker(need)]
+    asked = item.config.getoption("--require")
+    required = [need for need in asked if item.get_closest_marker(need)]
+    faults = item.config.stash[FAULTS]
+    if any(faults[need] and item.get_closest_marker(need) for need in NEEDS if need not in asked):
+        # What is missing is something that nobody said would be there.
+        required = []
     if report.skipped and required and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped although {' and '.join(required)} is required: {report.longrepr}"

@@ -11,9 +11,9 @@ from rich.table import Table
 from runner import wiring
 from runner.cli.progress import Watch
 from runner.core.doctor import diagnose
-from runner.core.errors import ExitCode
+from runner.core.errors import EngineError, ExitCode, Problem
 from runner.core.owner import RUN
-from runner.pipeline.sweeping import leftovers, sweep
+from runner.pipeline.sweeping import Swept, leftovers, sweep
 
 
 @click.command()
@@ -38,7 +38,12 @@ def gc(*, dry_run: bool) -> None:
     with Watch() as watch:
         world = wiring.make_world(watch)
         engine = world.engine()
-        found = leftovers(world, engine) if dry_run else sweep(world, engine)
-    for item in found:
+        swept = Swept(leftovers(world, engine), ()) if dry_run else sweep(world, engine)
+    for item in swept.removed:
         click.echo(f"{item.kind} {item.identity[:64]} of {item.labels[RUN]}")
-    click.echo(f"{len(found)} {'would be removed' if dry_run else 'removed'}")
+    click.echo(f"{len(swept.removed)} {'would be removed' if dry_run else 'removed'}")
+    if swept.kept:
+        raise EngineError.of(
+            Problem(reason, f"{item.kind} {item.identity[:64]}", hint="restart the engine, then try again")
+            for item, reason in swept.kept
+        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.core.errors import EngineError, EngineGoneError
 from runner.core.owner import ROLE, owner_of
 from runner.execute.schedule import remove_owned
 
@@ -19,15 +21,34 @@ def leftovers(world: World, engine: Engine) -> tuple[Owned, ...]:
     return tuple(sorted(found, key=lambda item: (item.kind != "container", item.labels.get(ROLE) != "trial")))
 
 
-def sweep(world: World, engine: Engine) -> tuple[Owned, ...]:
-    """What dead runs left is gone; what it was is returned.
+@dataclass(frozen=True)
+class Swept:
+    """What became of what dead runs left."""
+
+    removed: tuple[Owned, ...]
+    kept: tuple[tuple[Owned, str], ...]
+    """What the engine wouldn't let go, and what it said."""
+
+
+def sweep(world: World, engine: Engine) -> Swept:
+    """What dead runs left is gone, but for what the engine keeps: that is told, and stops nobody.
 
     Raises:
-        EngineError: the engine keeps something.
+        EngineGoneError: the engine answers no more.
     """
-    found = leftovers(world, engine)
-    for item in found:
-        remove_owned(engine, item)
-    if found:
-        world.progress.step(f"removed {len(found)} containers, volumes and networks that dead runs had left")
-    return found
+    removed: list[Owned] = []
+    kept: list[tuple[Owned, str]] = []
+    for item in leftovers(world, engine):
+        try:
+            remove_owned(engine, item)
+        except EngineGoneError:
+            raise
+        except EngineError as error:
+            kept.append((item, str(error)))
+        else:
+            removed.append(item)
+    if removed:
+        world.progress.step(f"removed {len(removed)} containers, volumes and networks that dead runs had left")
+    for item, reason in kept:
+        world.progress.step(f"the engine keeps the {item.kind} {item.identity[:64]} of a dead run: {reason}")
+    return Swept(tuple(removed), tuple(kept))

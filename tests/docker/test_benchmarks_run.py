@@ -30,4 +30,5 @@ def test_a_benchmark_measures(name: str, few: list[str], measured: str, engine_a
     }
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     assert json.loads(done.stdout)[measured], done.stderr
