@@ -279,8 +279,19 @@ def _each_problem(invalid: ValidationError, document: str, value: object) -> Ite
         if item["type"] == "too_short" and _length_at(place, value) >= item.get("ctx", {}).get("min_length", 0):
             # Items that are wrong don't count, so a list of them is called too short as well.
             continue
-        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in _named(place, value)).lstrip(".")
         yield Problem(_plain(item["type"], item["msg"]), document, key)
+
+
+def _named(place: Sequence[str | int], value: object) -> Sequence[str | int]:
+    """`place`, with a gate by its name, as every other complaint about gates has it."""
+    match value, place:
+        case {"gates": [*gates]}, ("gates", int(number), *rest) if number < len(gates):
+            name = gates[number].get("name") if isinstance(gates[number], dict) else None
+            is_known = isinstance(name, str) and bool(name) and "name" not in rest
+            return ("gates", name, *rest) if is_known and isinstance(name, str) else place
+        case _:
+            return place
 
 
 def _plain(kind: str, message: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from runner.core import layout
 from runner.core.errors import Problem
+from runner.core.gates import ABSTENTION
 from runner.core.lock import QuerySetPin
 from runner.core.passages import passages_jsonl
 from runner.core.retrieval.queryset import lock_of, resolved
@@ -43,15 +44,27 @@ def retrieval_gate_problems(
         if not gate.is_retrieval:
             continue
         key = f"gates.{gate.name}"
-        asked = [queries for task, queries in query_sets.items() if gate.set in ("", task)]
+        asked = {task: queries for task, queries in query_sets.items() if gate.set in ("", task)}
         if not asked:
             yield Problem(f"{gate.set!r} is not the id of a task", document, f"{key}.set")
             continue
-        if gate.is_scored and not all(gate.measure in measure_names(queries.ks) for queries in asked):
-            yield Problem("a query set has no such measure", document, f"{key}.measure", "look at its measures.k")
-        queries = [query for item in asked for query in item.queries]
-        if not any(gate.split in ("", query.split) and gate.kind in ("", query.kind) for query in queries):
+        for task, item in asked.items() if gate.is_scored else ():
+            if gate.measure not in measure_names(item.ks):
+                cuts = ", ".join(map(str, item.ks))
+                message = f"the query set of {task!r} has no {gate.measure}: its measures.k is {cuts}"
+                yield Problem(message, document, f"{key}.measure", "add the cut there, or name one that is there")
+        kinds = [
+            query.kind
+            for item in asked.values()
+            for query in item.queries
+            if gate.split in ("", query.split) and gate.kind in ("", query.kind)
+        ]
+        if not kinds:
             yield Problem("no query is of this split and kind", document, key)
+        elif gate.is_scored and all(kind == "no_answer" for kind in kinds):
+            yield Problem(f"no query that is meant has an answer, so there is no {gate.measure}", document, key)
+        elif gate.measure == ABSTENTION and "no_answer" not in kinds:
+            yield Problem("every query that is meant has an answer: there is none to abstain from", document, key)
 
 
 def query_set_pins(loaded: LoadedStudy, query_sets: Mapping[str, ResolvedQuerySet]) -> dict[str, QuerySetPin]:

@@ -15,7 +15,7 @@ from runner.core.cassette import read_cassette
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.declared import salvage_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
-from runner.core.gates import SHARES
+from runner.core.gates import SHARES, measure_fault
 from runner.core.launch import is_reserved_variable
 from runner.core.model_script import ModelScript, parse_model_script
 from runner.core.prices import LIST_PRICES, PriceFile, PriceTable
@@ -455,6 +455,9 @@ def _check_gates(reading: _Reading, declared: StudyFile, document: str) -> None:
         reading.complain(f"the name {twice!r} stands twice", document, "gates")
     arms = {arm.name for arm in declared.arms}
     for gate in declared.gates:
+        fault, hint = measure_fault(gate.measure, is_retrieval=declared.client.kind == "retrieval")
+        if fault:
+            reading.complain(fault, document, f"gates.{gate.name}.measure", hint)
         if gate.is_retrieval and declared.client.kind != "retrieval":
             reading.complain("only a retrieval study has rankings", document, f"gates.{gate.name}.measure")
         if gate.figure == "value":

@@ -35,7 +35,11 @@ def test_gates_and_summaries_know_the_same_measures() -> None:
     ("changes", "said"),
     [
         ({"at_least": "1", "at_most": "2"}, "exactly one of at_most and at_least"),
-        ({"measure": "quality"}, "measure 'quality' is none of"),
+        ({"figure": "ratio", "at_most": "-1"}, "the bound -1 says nothing: the figure of cost_microusd is 0 or more"),
+        (
+            {"measure": "references", "figure": "mean_difference", "at_most": "1.5"},
+            "the bound 1.5 says nothing: the figure of references is from -1 to 1",
+        ),
         ({"figure": "mean_difference", "at_most": "0.0001"}, "the bound 0.0001 is finer than 1/1000"),
         ({"at_most": "1e3"}, "should match pattern"),
         ({"end": "middle"}, "Input should be 'low', 'estimate' or 'high'"),

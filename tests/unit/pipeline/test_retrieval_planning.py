@@ -42,7 +42,15 @@ def refused(outside: Surroundings, **gate: str) -> str:
 @pytest.mark.parametrize(
     ("gate", "said"),
     [
-        ({"measure": "R@3"}, "gates.floor.measure: a query set has no such measure"),
+        ({"measure": "R@3"}, "gates.floor.measure: the query set of 'notes' has no R@3: its measures.k is 1, 2"),
+        ({"measure": "r@2"}, "gates.floor.measure: 'r@2' is none of R@k, "),
+        ({"measure": "r@2"}, "(did you mean R@2?)"),
+        ({"more": "at_most = 3"}, "gates.floor.at_most: "),
+        ({"measure": "RR", "more": 'kind = "no_answer"'}, "gates.floor: queries without an answer have no RR"),
+        (
+            {"measure": "abstention", "more": 'split = "development"'},
+            "gates.floor: every query that is meant has an answer: there is none to abstain from",
+        ),
         ({"more": 'set = "others"'}, "gates.floor.set: 'others' is not the id of a task"),
         ({"more": 'split = "development"\nkind = "paraphrase"'}, "gates.floor: no query is of this split and kind"),
         ({"arm": "theirs"}, "gates.floor.arm: 'theirs' is not the name of an arm"),
