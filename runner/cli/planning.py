@@ -39,7 +39,7 @@ class Decimals(click.ParamType[int]):
             return value
         whole, _, rest = str(value).partition(".")
         if not whole.isascii() or not f"{whole}{rest}".isdigit() or len(rest) > self._digits or len(whole) > 6:
-            self.fail(f"{value!r} is not a number with at most {self._digits} decimals", param, ctx)
+            self.fail(f"{value!r} is not a number of 0 or more with at most {self._digits} decimals", param, ctx)
         return int(whole + rest.ljust(self._digits, "0"))
 
 

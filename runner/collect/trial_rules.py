@@ -119,7 +119,7 @@ def _unless_equipped(case: Case, _report: ExitReport) -> Verdict | None:
     for server in expectation.mcp_servers:
         state = states.get(server.name, "absent")
         if state != "connected":
-            return Verdict(Outcome.INFRASTRUCTURE, f"the MCP server {server.name} was {state}, not connected")
+            return Verdict(Outcome.INFRASTRUCTURE, f"the MCP server {server.name} wasn't connected: {state}")
     missing = [tool for tool in wanted if tool not in start.tools]
     if missing:
         return Verdict(Outcome.INFRASTRUCTURE, f"the client started without {', '.join(missing)}")

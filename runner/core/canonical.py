@@ -65,7 +65,17 @@ def canonical_bytes(value: Json) -> bytes:
         _refuse_inexact(value, "")
         return _written(value)
     except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
-        raise EvidenceError(f"it has no canonical form: {error}") from error
+        raise EvidenceError(f"it has no canonical form: {parsing_fault(error)}") from error
+
+
+def parsing_fault(error: Exception) -> str:
+    """What a parser means by `error`, in words that speak of the document and not of Python."""
+    if isinstance(error, RecursionError):
+        return "values are nested too deeply"
+    # CPython's guard against integers of thousands of digits: its advice is for whoever runs the interpreter.
+    if "set_int_max_str_digits" in str(error):
+        return "a number has too many digits"
+    return str(error)
 
 
 def exact_bytes(value: object, member: Callable[[Any], object]) -> bytes | None:
@@ -156,7 +166,7 @@ def _read_slowly(data: bytes, document: str) -> Json:
     try:
         value: Json = json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise EvidenceError(f"not JSON: {error}", document=document) from error
+        raise EvidenceError(f"not JSON: {parsing_fault(error)}", document=document) from error
     return value
 
 

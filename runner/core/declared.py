@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from runner.core.canonical import parsing_fault
 from runner.core.documents import place_of, validated
 from runner.core.errors import Problem, StudyError
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
-# Parsing takes a few frames for each bracket; nothing that people write is nested deeper than a handful.
-_TOO_DEEP: Final = "values are nested too deeply"
+BOM: Final = b"\xef\xbb\xbf"
 
 
 def parse_toml(data: bytes, document: str) -> dict[str, Any]:
@@ -27,13 +27,17 @@ def parse_toml(data: bytes, document: str) -> dict[str, Any]:
     Raises:
         StudyError: it isn't UTF-8, or isn't TOML.
     """
+    if data.startswith(BOM):
+        hint = "save it as UTF-8 without one"
+        raise StudyError("not TOML: it begins with a byte order mark", document=document, key="line 1", hint=hint)
     try:
         return tomllib.loads(data.decode("utf-8"))
+    # Parsing takes a few frames for each bracket; nothing that people write is nested deeper than a handful.
     except RecursionError as error:
-        raise StudyError(f"not TOML: {_TOO_DEEP}", document=document) from error
-    # Also UnicodeDecodeError, TOMLDecodeError, and what Python says of an integer of thousands of digits.
+        raise StudyError(f"not TOML: {parsing_fault(error)}", document=document) from error
+    # Also UnicodeDecodeError and TOMLDecodeError.
     except ValueError as error:
-        raise StudyError(f"not TOML: {error}", document=document) from error
+        raise StudyError(f"not TOML: {parsing_fault(error)}", document=document) from error
 
 
 def read_declared(model: type[M], data: bytes, document: str) -> M:

@@ -65,6 +65,12 @@ def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:
         # Any of them tells a run's folder: one that misses another is a damaged run, and none the less one.
         if any(files.is_regular(folder / mark) for mark in (layout.LOCK, layout.LEDGER, layout.SUMMARY)):
             return folder.resolve()
+    if any(next(iter(files.walk(folder)), None) is not None for folder in (cwd / name, runs / name)):
+        marks = f"{layout.LOCK}, {layout.LEDGER}, {layout.SUMMARY}"
+        raise StudyError(
+            f"the folder {name!r} is no run: it has none of {marks}",
+            hint=f"give the path of a run's folder, or the name of one in {runs}",
+        )
     raise StudyError(f"there is no run {name!r}", hint=f"give the path of a run's folder, or the name of one in {runs}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from runner.core.canonical import sha256_digest
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.declared import parse_toml, read_declared
-from runner.core.errors import StudyError
+from runner.core.errors import PairbenchError, StudyError
 from runner.core.resolved import CorpusSource
 from runner.core.retrieval.queryset import lock_of as lock_of_queries
 from runner.core.retrieval.queryset import lock_problems, resolved
@@ -91,10 +91,17 @@ def verify_queries(world: World, path: Path) -> QuerySetLock:
 
 
 def _lock_of_queries(world: World, path: Path) -> QuerySetLock:
-    queries = read_query_set(path, world.files).sound()
-    lock, corpus = _frozen(world, path.parent / queries.declared.corpus)
-    _, problems = resolved(queries, corpus.name, SourceIds.of(corpus.files, corpus.collections))
-    if problems:
+    read = read_query_set(path, world.files)
+    queries = read.legible or read.sound()
+    try:
+        lock, corpus = _frozen(world, path.parent / queries.declared.corpus)
+    except PairbenchError as error:
+        if not read.problems:
+            raise
+        # A corpus that can't be had doesn't hide what is wrong with the set.
+        raise StudyError.of((*read.problems, *error.problems)) from error
+    _, unfit = resolved(queries, corpus.name, SourceIds.of(corpus.files, corpus.collections))
+    if problems := (*read.problems, *unfit):
         raise StudyError.of(problems)
     return lock_of_queries(queries, lock.name, lock.tree_sha256)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from runner.core.declared import read_declared
+from runner.core.declared import salvage_declared
 from runner.core.errors import Problem, StudyError
 from runner.core.retrieval.foreign import read_beir_qrels, read_beir_queries, read_trec_qrels, read_trec_topics
 from runner.core.retrieval.lines import Complaints
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 L = TypeVar("L")
 
 LOCK_NAME: Final = "queryset.lock.json"
+# For what is wrong or missing in a set that isn't going to be used, so that what else is wrong with it is told too.
+_STAND_INS: Final = {"format": "pairbench/queryset", "version": 1, "name": "x", "description": "x", "licence": "x"}
+_OPTIONAL_TABLES: Final = frozenset({"measures"})
 # The splits that tuning may look at, by the names that the field gives them.
 _TUNED: Final = frozenset({"train", "dev", "validation"})
 
@@ -38,6 +41,8 @@ class ReadQuerySet:
     queries: QuerySet | None
     """None where there are problems."""
     problems: tuple[Problem, ...]
+    legible: QuerySet | None = None
+    """What could be read, whatever is wrong with the rest; None where nothing could."""
 
     def sound(self) -> QuerySet:
         """The set, which has no faults of its own.
@@ -55,14 +60,13 @@ def read_query_set(path: Path, files: Files) -> ReadQuerySet:
     data = files.read(path)
     if data is None:
         return ReadQuerySet(None, (Problem("there is no such query set", str(path)),))
-    try:
-        declared = read_declared(QuerySetFile, data, str(path))
-    except StudyError as error:
-        return ReadQuerySet(None, error.problems)
+    declared, faults = salvage_declared(QuerySetFile, data, str(path), _OPTIONAL_TABLES, _STAND_INS)
+    if declared is None:
+        return ReadQuerySet(None, faults)
     reading = _Reading(files, path.parent, str(path))
     found, problems = assembled(declared, str(path), reading.read(declared))
-    problems = (*reading.problems, *problems)
-    return ReadQuerySet(None if problems else found, problems)
+    problems = (*faults, *reading.problems, *problems)
+    return ReadQuerySet(None if problems else found, problems, found)
 
 
 def read_query_set_lock(path: Path, files: Files) -> QuerySetLock:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pydantic import BaseModel
 
 from runner.core.canonical import parse_json
+from runner.core.declared import BOM
 from runner.core.documents import validated
 from runner.core.errors import EvidenceError, Problem, StudyError
 
@@ -18,8 +19,6 @@ M = TypeVar("M", bound=BaseModel)
 
 MOST_PROBLEMS: Final = 50
 """Of one file; a file of another kind would have as many as lines."""
-
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -56,9 +55,9 @@ def text_lines(data: bytes, complaints: Complaints) -> Iterator[tuple[int, str]]
 
     A line ends with LF or CR LF. A byte order mark is complained about, and passed over.
     """
-    if data.startswith(_BOM):
+    if data.startswith(BOM):
         complaints.add("begins with a byte order mark", "line 1", "save it as UTF-8 without one")
-        data = data[len(_BOM) :]
+        data = data[len(BOM) :]
     for number, line in enumerate(data.split(b"\n"), 1):
         try:
             text = line.removesuffix(b"\r").decode("utf-8")

@@ -96,7 +96,8 @@ def resolved(queries: QuerySet, corpus: str, sources: SourceIds) -> tuple[Resolv
     for number, label in zip(queries.label_lines, queries.labels, strict=True):
         name = sources.ids.get(label.source) if queries.names_paths else document_name(label.source)
         if name is None or name not in sources.paths:
-            complaints.add(f"the corpus {corpus!r} has no source {label.source[:200]!r}", f"line {number}: source")
+            message = f"the corpus {corpus!r} has no source {label.source[:200]!r}"
+            complaints.add(message, f"line {number}: source", _path_hint(label.source, sources))
             continue
         labels.append(label.model_copy(update={"source": name}))
     made = ResolvedQuerySet(
@@ -107,6 +108,17 @@ def resolved(queries: QuerySet, corpus: str, sources: SourceIds) -> tuple[Resolv
         labels=tuple(labels),
     )
     return made, complaints.problems()
+
+
+def _path_hint(source: str, sources: SourceIds) -> str:
+    """What to write where a path is given as a container has it, or from the folder that it lies in."""
+    path = source
+    for start in ("/workspace/", "./", "/"):
+        path = path.removeprefix(start)
+    if path == source:
+        return ""
+    known = f", as {path!r}" if path in sources.ids else ""
+    return f"paths are from the corpus's root{known}"
 
 
 def lock_of(queries: QuerySet, corpus: str, tree_sha256: str) -> QuerySetLock:

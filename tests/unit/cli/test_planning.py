@@ -27,7 +27,7 @@ def test_numbers_are_exact(text: str, digits: int, scaled: int) -> None:
 @pytest.mark.parametrize("text", ["", "x", "-1", "1e3", "0.0001", "1.2.3", "²", "1234567"])
 def test_what_is_no_number_is_refused(text: str) -> None:
     """Also one that is finer or larger than makes sense."""
-    with pytest.raises(click.BadParameter, match="is not a number with at most 3 decimals"):
+    with pytest.raises(click.BadParameter, match="is not a number of 0 or more with at most 3 decimals"):
         Decimals(3).convert(text, None, None)
 
 

@@ -61,7 +61,7 @@ CASES = (
     Case("response_incomplete", 1, "cap_exceeded", "Incomplete response returned, reason: max_output_tokens"),
     Case("context_full", 1, FAILED, "Codex ran out of room in the model's context window."),
     Case("unreachable", 1, FAILED, "Connection failed: error sending request", retries=2),
-    Case("server_failed", 1, "infrastructure", "the MCP server fix was failed, not connected", server=True),
+    Case("server_failed", 1, "infrastructure", "the MCP server fix wasn't connected: failed", server=True),
     Case("killed_term", -15, "client_error", "the client ended with signal 15", tools=SHELL),
 )
 

@@ -50,7 +50,7 @@ CASES = (
     # Asked for a file outside the workspace.
     Case("outside", 0, OK, "", TWO_CALLS, 2, tools=(("read_file", 1, 1),)),
     Case("status_529_once", 0, OK, "", ONE_CALL, 1, retries=1),
-    Case("server_failed", 1, "infrastructure", "the MCP server fix was failed, not connected", server=True),
+    Case("server_failed", 1, "infrastructure", "the MCP server fix wasn't connected: failed", server=True),
     Case(
         "max_turns",
         1,

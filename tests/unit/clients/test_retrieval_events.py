@@ -149,7 +149,7 @@ def test_a_server_that_did_not_connect_is_infrastructure() -> None:
     failed = FOREIGN | {"servers": [{"name": "mine", "status": "failed"}], "tools": []}
     assert outcome(failed, exit_code=1, foreign=True) == (
         Outcome.INFRASTRUCTURE,
-        "the MCP server mine was failed, not connected",
+        "the MCP server mine wasn't connected: failed",
     )
 
 

@@ -314,19 +314,19 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "the server failed",
         TREATED.but(**stream(init(servers={"fix": "failed"}), result())),
         "infrastructure",
-        "the MCP server fix was failed, not connected",
+        "the MCP server fix wasn't connected: failed",
     ),
     (
         "the server was late",
         TREATED.but(**stream(init(servers={"fix": "pending"}), result())),
         "infrastructure",
-        "the MCP server fix was pending, not connected",
+        "the MCP server fix wasn't connected: pending",
     ),
     (
         "the server is absent",
         TREATED.but(**stream(init(), result())),
         "infrastructure",
-        "the MCP server fix was absent",
+        "the MCP server fix wasn't connected: absent",
     ),
     (
         "the server's tool is absent",
@@ -344,7 +344,7 @@ TABLE: list[tuple[str, Attempt, str, str]] = [
         "the server failed and then time ran out",
         TREATED.but(**stream(init(servers={"fix": "failed"})), **end(ended_by="deadline", exit_code=143)),
         "infrastructure",
-        "the MCP server fix was failed, not connected",
+        "the MCP server fix wasn't connected: failed",
     ),
     (
         "a result and no start",
@@ -516,7 +516,7 @@ def test_a_sidecar_server_in_an_arm_without_one_is_refused_by_name() -> None:
     servers = (McpServer("fix", ("x",), {}, ("lookup",)), McpServer("more", ("y",), {}, ("z",)))
     expectation = CONTROL.__class__("claude-code", CONTROL.model, CONTROL.tools, servers, sidecar=True)
     found = collect_attempt(TREATED.but(expectation=expectation).evidence())
-    assert (found.outcome, found.reason) == ("infrastructure", "the MCP server more was absent, not connected")
+    assert (found.outcome, found.reason) == ("infrastructure", "the MCP server more wasn't connected: absent")
 
 
 def test_calls_of_declared_servers_are_the_memory_calls() -> None:

@@ -64,12 +64,22 @@ CASES = (
     Case(
         "usage_missing", 0, OK, "", "The answer is 42.", NONE, "the client reported neither input nor output tokens", 2
     ),
-    Case("mcp_nocmd", 0, "infrastructure", "the MCP server fix was failed", "", TWO_CALLS, 34155, 2, server=True),
+    Case(
+        "mcp_nocmd",
+        0,
+        "infrastructure",
+        "the MCP server fix wasn't connected: failed",
+        "",
+        TWO_CALLS,
+        34155,
+        2,
+        server=True,
+    ),
     Case(
         "mcp_delay8_timeout3",
         0,
         "infrastructure",
-        "the MCP server fix was pending",
+        "the MCP server fix wasn't connected: pending",
         "",
         TWO_CALLS,
         34155,

@@ -139,6 +139,39 @@ def test_labels_that_name_no_source_are_not_frozen(outside: Surroundings) -> Non
     assert SET_LOCK not in outside.files.held
 
 
+def test_all_faults_of_a_set_are_told_at_once(outside: Surroundings) -> None:
+    """Also labels of no source, with what they should say, though lines of the set can't be read."""
+    put_set(
+        outside,
+        '{"query": "where", "source": "/workspace/notes/plan.md", "grade": 3}\n'
+        '{"query": "where", "source": "./gone.md", "grade": 3}\n'
+        '{"query": "nobody", "source": "notes/plan.md", "grade": 9}\n',
+    )
+    with pytest.raises(StudyError) as caught:
+        freeze_queries(outside.world, SET)
+    labels = SET.with_name("labels.jsonl")
+    assert [str(problem) for problem in caught.value.problems] == [
+        f"{labels}: line 3: grade: the grade 9 is not one of 0 to 3",
+        f"{labels}: line 3: query: 'nobody' is not the id of a query",
+        (
+            f"{labels}: line 1: source: the corpus 'notes' has no source '/workspace/notes/plan.md' "
+            "(paths are from the corpus's root, as 'notes/plan.md')"
+        ),
+        f"{labels}: line 2: source: the corpus 'notes' has no source './gone.md' (paths are from the corpus's root)",
+    ]
+
+
+def test_a_corpus_that_is_wrong_does_not_hide_what_is_wrong_with_the_set(outside: Surroundings) -> None:
+    """Both are told."""
+    put_set(outside, LABELS.replace("3", "9"))
+    outside.files.put(CORPUS_FILE, "format = 1")
+    with pytest.raises(StudyError) as caught:
+        freeze_queries(outside.world, SET)
+    said = str(caught.value)
+    assert "the grade 9 is not one of 0 to 3" in said
+    assert "corpus.toml: parts: missing" in said
+
+
 def test_a_query_set_that_changed_is_told(outside: Surroundings) -> None:
     """A grade that somebody raised; a corpus that isn't the frozen one; a set that was never frozen."""
     put_set(outside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,12 @@ def test_a_run_is_found(name: str, found: str) -> None:
 
 @pytest.mark.parametrize("name", ["four", "unlocked", "runs", "", "../runs/four"])
 def test_what_is_no_run_is_told(name: str) -> None:
-    """A folder without a lock is none."""
-    with pytest.raises(StudyError, match="there is no run") as caught:
+    """A folder without a lock is none, and where there is such a folder, that is said."""
+    message = {
+        "four": "there is no run 'four'",
+        "../runs/four": "there is no run '../runs/four'",
+    }.get(name, f"the folder {name!r} is no run: it has none of lock.json, ledger.jsonl, summary.json")
+    with pytest.raises(StudyError, match=re.escape(message)) as caught:
         find_run(shelf(), Path("/here/runs"), name, CWD)
     assert "/here/runs" in caught.value.problems[0].hint
 

@@ -99,7 +99,27 @@ def test_declarations_are_read_strictly() -> None:
         str(problem) for problem in read_query_set(SET, _files(b'corpse = "x"\n' + TREC)).problems
     ]
     files = MemoryFiles({SET: b"\xef\xbb\xbf" + HEAD + TREC})
-    assert "not TOML" in str(read_query_set(SET, files).problems[0])
+    assert [str(problem) for problem in read_query_set(SET, files).problems] == [
+        "/sets/h/queryset.toml: line 1: not TOML: it begins with a byte order mark (save it as UTF-8 without one)"
+    ]
+
+
+def test_faults_of_the_declaration_do_not_hide_those_of_its_files() -> None:
+    """A wrong cut, a name that is missing, and a query without a text are told together."""
+    files = MemoryFiles(
+        {
+            SET: HEAD.replace(b'name = "h"\n', b"") + JSONL + b"[measures]\nk = [3, 1]\n",
+            SET.parent / "q.jsonl": b'{"id": "a", "text": ""}\n',
+            SET.parent / "l.jsonl": b'{"query": "a", "source": "s", "grade": 2}\n',
+        }
+    )
+    read = read_query_set(SET, files)
+    assert read.queries is None
+    assert [str(problem) for problem in read.problems] == [
+        "/sets/h/queryset.toml: name: missing",
+        "/sets/h/queryset.toml: measures: the numbers of k must ascend",
+        "/sets/h/q.jsonl: line 1: text: the query is empty",
+    ]
 
 
 def test_the_lock_comes_back() -> None:

@@ -119,7 +119,11 @@ FAULTS = {
     "unknown mode": ('mode = "scripted"', 'mode = "dead"', "model: its kind must be one of"),
     "one arm": (CLAUDE_STUDY[CLAUDE_STUDY.index('[[arms]]\nname = "memory"') :], "", f"{STUDY}: arms: "),
     "not TOML": ('control = "off"', "control = ", f"{STUDY}: not TOML: "),
-    "a number of 5000 digits": ("repetitions = 2", f"repetitions = 1{'0' * 5000}", f"{STUDY}: not TOML: "),
+    "a number of 5000 digits": (
+        "repetitions = 2",
+        f"repetitions = 1{'0' * 5000}",
+        "not TOML: a number has too many digits",
+    ),
     "brackets without end": (
         "repetitions = 2",
         f"repetitions = {'[' * 9000}",

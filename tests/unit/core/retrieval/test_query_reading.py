@@ -72,6 +72,11 @@ def test_a_full_and_a_short_query() -> None:
             "q.jsonl: line 1: at: 'yesterday' is not an instant like 2025-01-09T00:00:00Z",
         ),
         (b'{"id": "a", "id": "b", "text": "x"}', "q.jsonl: line 1: not JSON: key 'id' stands twice"),
+        (b"[" * 100_000, "q.jsonl: line 1: not JSON: values are nested too deeply"),
+        (
+            b'{"id": "a", "text": 1' + b"0" * 5_000 + b"}",
+            "q.jsonl: line 1: not JSON: a number has too many digits",
+        ),
         (b'["a"]', "q.jsonl: line 1: must be an object"),
         (b'{"id": "a", "text": "\xff"}', "q.jsonl: line 1: not UTF-8 (save the file as UTF-8)"),
         (
