@@ -86,12 +86,17 @@ def render_forecast(forecast: Forecast, console: Console) -> None:
         if isinstance(time.at_once, Measured)
         else time.at_once.reason
     )
-    console.print(
-        f"a trial: at most {formatting.counted(forecast.requests, 'model request')} and {time.trial_s} s; "
-        f"in all {trials * forecast.requests:,} requests and {formatting.duration(1000 * time.study_s)}, {at_once}"
-    )
+    one, everyone = "", ""
+    if forecast.requests:
+        one = f"{formatting.counted(forecast.requests, 'model request')} and "
+        everyone = f"{trials * forecast.requests:,} requests and "
+    whole = f"{everyone}{formatting.duration(1000 * time.study_s)}"
+    console.print(f"a trial: at most {one}{time.trial_s} s; in all {whole}, {at_once}")
     if forecast.attempts > 1:
         console.print(f"a trial whose pod fails is tried again, up to {forecast.attempts} attempts, which adds to that")
+    if not forecast.requests:
+        # Nothing writes, and there is nothing to cap.
+        return
     console.print(
         f"output: {_shown(forecast.output.tokens, '{:,} tokens a request; '.format, '')}{forecast.output.said}"
     )

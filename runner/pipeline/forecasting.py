@@ -89,7 +89,7 @@ def forecast_of(study: ResolvedStudy, plan: Plan, prices: PriceTable) -> Forecas
         prices_dated=prices.dated,
         prices_source=(price.source if price is not None else "") or prices.source,
         attempts=study.schedule.attempts,
-        requests=study.limits.requests,
+        requests=_requests(study),
         output=_output(study),
         smallest=None
         if first is None
@@ -105,6 +105,11 @@ def forecast_of(study: ResolvedStudy, plan: Plan, prices: PriceTable) -> Forecas
         trials_covered=_covered(study, len(plan.trials)),
         time=_time(study, len(plan.trials)),
     )
+
+
+def _requests(study: ResolvedStudy) -> int:
+    """Of one attempt, at most: none where there is no model to ask."""
+    return 0 if study.model.mode == "none" else study.limits.requests
 
 
 def _output(study: ResolvedStudy) -> OutputLimit:
@@ -127,7 +132,7 @@ def _output(study: ResolvedStudy) -> OutputLimit:
 def _levels(study: ResolvedStudy, trials: int) -> tuple[Level, ...]:
     """Each level's worst case: the lowest of its own cap, wider caps, and what its parts can spend together."""
     caps, arms = study.caps, len(study.arms)
-    requests = study.limits.requests * study.schedule.attempts
+    requests = _requests(study) * study.schedule.attempts
     parts: tuple[tuple[LevelName, int, int, int | None], ...] = (
         ("request", trials * requests, 1, caps.request_microusd),
         ("trial", trials, requests, caps.trial_microusd),

@@ -6,14 +6,18 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
+from runner.cli.planning import render_forecast
 from runner.core import layout
 from runner.core.errors import EvidenceError, StudyError
 from runner.core.lock import Lock
 from runner.core.passages import Passage, passages_jsonl, read_passages
+from runner.core.prices import LIST_PRICES
 from runner.core.retrieval.queries import QuerySetLock, ResolvedQuerySet
 from runner.pipeline.executing import run_study
 from runner.pipeline.folder import read_run
+from runner.pipeline.forecasting import forecast_of
 from runner.pipeline.locking import plan_study
 from tests.fakes.retrieval import STUDY, answering, retrieval_study
 
@@ -135,3 +139,16 @@ def test_passages_are_read_as_they_are_written() -> None:
             read_passages(bad, "p")
     with pytest.raises(EvidenceError, match="not the passages as they are written"):
         read_passages(data.replace(b'"id":1,', b'"id":1,"more":2,'), "p")
+
+
+def test_a_study_without_a_model_promises_no_request(outside: Surroundings) -> None:
+    """Neither in figures nor in words: time is all that its limits bound."""
+    planned = plan_study(outside.world, retrieval_study(outside))
+    found = forecast_of(planned.study, planned.plan, LIST_PRICES)
+    assert (found.requests, [level.number for level in found.levels if level.level == "request"]) == (0, [0])
+    console = Console(record=True, width=200)
+    render_forecast(found, console)
+    said = console.export_text()
+    assert said.startswith("a trial: at most ")
+    for word in ("request", "caps", "output", "tokens"):
+        assert word not in said
