@@ -188,7 +188,9 @@ def test_a_changed_file_is_drift(name: str) -> None:
     data = files.read(HERE / name)
     assert data is not None
     files.write(HERE / name, data + b" ")
-    assert refused(files) == f"/corpus/v1/{name}: it isn't what the manifest froze (restore it, or make another version)"
+    assert (
+        refused(files) == f"/corpus/v1/{name}: it isn't what the manifest froze (restore it, or make another version)"
+    )
 
 
 def test_a_changed_scorer_is_drift() -> None:
