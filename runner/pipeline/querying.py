@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from runner.core import layout
@@ -11,6 +12,7 @@ from runner.core.lock import QuerySetPin
 from runner.core.passages import passages_jsonl
 from runner.core.retrieval.queryset import lock_of, resolved
 from runner.core.sources import SourceIds
+from runner.measure.retrieval.comparing import refusal
 from runner.measure.retrieval.measuring import measure_names
 
 if TYPE_CHECKING:
@@ -53,18 +55,27 @@ def retrieval_gate_problems(
                 cuts = ", ".join(map(str, item.ks))
                 message = f"the query set of {task!r} has no {gate.measure}: its measures.k is {cuts}"
                 yield Problem(message, document, f"{key}.measure", "add the cut there, or name one that is there")
-        kinds = [
-            query.kind
+        meant = [
+            (item.corpus, query.kind)
             for item in asked.values()
             for query in item.queries
             if gate.split in ("", query.split) and gate.kind in ("", query.kind)
         ]
-        if not kinds:
-            yield Problem("no query is of this split and kind", document, key)
-        elif gate.is_scored and all(kind == "no_answer" for kind in kinds):
-            yield Problem(f"no query that is meant has an answer, so there is no {gate.measure}", document, key)
-        elif gate.measure == ABSTENTION and "no_answer" not in kinds:
-            yield Problem("every query that is meant has an answer: there is none to abstain from", document, key)
+        if fault := _scope_fault(gate, meant):
+            yield Problem(fault, document, key)
+
+
+def _scope_fault(gate: Gate, meant: Sequence[tuple[str, str]]) -> str:
+    """Why nobody could judge `gate` on the queries that it means, each with its corpus and kind; "" when one may."""
+    answerable = Counter(corpus for corpus, kind in meant if kind != "no_answer")
+    if not meant:
+        return "no query is of this split and kind"
+    if gate.is_scored and not answerable:
+        return f"no query that is meant has an answer, so there is no {gate.measure}"
+    if gate.measure == ABSTENTION and answerable.total() == len(meant):
+        return "every query that is meant has an answer: there is none to abstain from"
+    refused = refusal(answerable) if gate.end != "estimate" else None
+    return "" if refused is None else f"there is no interval of the queries that are meant: {refused.reason}"
 
 
 def query_set_pins(loaded: LoadedStudy, query_sets: Mapping[str, ResolvedQuerySet]) -> dict[str, QuerySetPin]:

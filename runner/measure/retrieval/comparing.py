@@ -126,6 +126,18 @@ def compare_all(
     return tuple(found)
 
 
+def refusal(queries: Mapping[str, int]) -> Unavailable | None:
+    """Why so many queries of each corpus have no interval, whatever systems make of them; None when they may have."""
+    total = sum(queries.values())
+    if total < MINIMUM_PAIRS:
+        counted = "1 query" if total == 1 else f"{total} queries"
+        return Unavailable(f"{counted}; an interval needs at least {MINIMUM_PAIRS}")
+    lonely = [corpus for corpus, number in queries.items() if number == 1]
+    if lonely and len(queries) < MINIMUM_TASKS:
+        return Unavailable(f"one query alone says nothing of how queries vary, in: {', '.join(lonely)}")
+    return None
+
+
 def _paired(systems: Sequence[Values]) -> list[_Corpus]:
     found: dict[str, list[tuple[int, ...]]] = {}
     for corpus, query in sorted(set(systems[0]).intersection(*systems[1:])):
@@ -192,13 +204,10 @@ def _clustered(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> list[Deviati
 
 def _stratified(corpora: Sequence[_Corpus], bootstrap: Bootstrap) -> list[Deviations] | Unavailable:
     """Queries of each corpus are drawn with a seed of its own; a resample has as many of each corpus as there are."""
+    refused = refusal({corpus.name: corpus.queries for corpus in corpora})
+    if refused is not None:
+        return refused
     queries = sum(corpus.queries for corpus in corpora)
-    if queries < MINIMUM_PAIRS:
-        counted = "1 query" if queries == 1 else f"{queries} queries"
-        return Unavailable(f"{counted}; an interval needs at least {MINIMUM_PAIRS}")
-    lonely = [corpus.name for corpus in corpora if corpus.queries == 1]
-    if lonely:
-        return Unavailable(f"one query alone says nothing of how queries vary, in: {', '.join(lonely)}")
     treatments = range(1, len(corpora[0].systems))
     differences = np.zeros((len(treatments), bootstrap.resamples), dtype=np.int64)
     for corpus in corpora:

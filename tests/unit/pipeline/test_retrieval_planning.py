@@ -30,14 +30,14 @@ name = "floor"
 measure = "{measure}"
 arm = "{arm}"
 figure = "{figure}"
-end = "estimate"
+end = "{end}"
 at_least = "0"
 {more}
 """
 
 
 def refused(outside: Surroundings, **gate: str) -> str:
-    given = {"measure": "R@2", "arm": "nearest", "figure": "value", "more": "", **gate}
+    given = {"measure": "R@2", "arm": "nearest", "figure": "value", "end": "estimate", "more": "", **gate}
     with pytest.raises(StudyError) as caught:
         plan_study(outside.world, retrieval_study(outside, STUDY + GATE.format(**given)))
     return str(caught.value)
@@ -50,6 +50,10 @@ def refused(outside: Surroundings, **gate: str) -> str:
         ({"measure": "r@2"}, "gates.floor.measure: 'r@2' is none of R@k, "),
         ({"measure": "r@2"}, "(did you mean R@2?)"),
         ({"more": "at_most = 3"}, "gates.floor.at_most: "),
+        (
+            {"figure": "mean_difference", "end": "low"},
+            "gates.floor: there is no interval of the queries that are meant: 2 queries; an interval needs at least 6",
+        ),
         ({"measure": "RR", "more": 'kind = "no_answer"'}, "gates.floor: queries without an answer have no RR"),
         (
             {"measure": "abstention", "more": 'split = "development"'},
@@ -68,7 +72,7 @@ def test_a_gate_that_nothing_could_judge_is_refused(outside: Surroundings, gate:
 
 def test_rankings_are_gated_in_retrieval_studies_only(outside: Surroundings) -> None:
     """Any other study has none."""
-    text = GATE.format(measure="R@2", arm="joined", figure="value", more="")
+    text = GATE.format(measure="R@2", arm="joined", figure="value", end="estimate", more="")
     from_command = outside.study()
     outside.files.put(from_command, (outside.files.read(from_command) or b"").decode() + text)
     with pytest.raises(StudyError, match="only a retrieval study has rankings"):

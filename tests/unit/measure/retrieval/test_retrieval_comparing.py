@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.core.quantities import Measured, Unavailable
-from runner.measure.retrieval.comparing import compare, compare_all
+from runner.measure.retrieval.comparing import compare, compare_all, refusal
 
 ONE = 1_000_000_000
 
@@ -162,3 +162,18 @@ def test_many_queries_take_fewer_resamples() -> None:
     """So that draws don't fill the memory; the method says how many were made."""
     values = _values({"h": [0, ONE] * 2_500})
     assert compare("AP", values, values, "seed").method.endswith("; 2000 resamples")
+
+
+@pytest.mark.parametrize(
+    ("queries", "reason"),
+    [
+        ({"a": 6}, None),
+        ({"a": 5}, "5 queries; an interval needs at least 6"),
+        ({"a": 1}, "1 query; an interval needs at least 6"),
+        ({"a": 5, "b": 1}, "one query alone says nothing of how queries vary, in: b"),
+        ({"a": 2, "b": 1, "c": 1, "d": 1, "e": 1}, None),
+    ],
+)
+def test_what_has_no_interval_is_known_before_any_answer(queries: dict[str, int], reason: str | None) -> None:
+    """From how many queries there are of each corpus; where corpora are resampled, one query each is enough."""
+    assert refusal(queries) == (None if reason is None else Unavailable(reason))
