@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 SOURCES: Final[dict[str, tuple[str, ...]]] = {
     "review": ("runner/adjudicate/", "runner/core/reconsolidation/", "runner/core/visible.py"),
-    "comparison": ("runner/measure/agreement.py", "runner/pipeline/reviewing.py", "runner/pipeline/reviewed.py"),
+    "comparison": (
+        "runner/measure/agreement.py",
+        *(
+            f"runner/pipeline/{name}.py"
+            for name in ("contracts", "control", "measuring", "observing", "reviewed", "reviewing")
+        ),
+    ),
     "report": ("runner/adjudicate/telling.py", "runner/core/reconsolidation/assessment.py"),
 }
 """What the sources of review, comparison and report are: files, and folders, which end in a slash."""

@@ -28,8 +28,6 @@ OBSERVATIONS: Final = "observations.jsonl"
 CONTRACT: Final = "inputs/contract.json"
 BASELINE: Final = "control-baseline.json"
 """What the control of a reconsolidation study answered, frozen before any other arm starts."""
-FLOORS: Final = "inputs/floors"
-"""One file a floor of the contract, by the floor's name."""
 RECONSOLIDATION: Final = "inputs/reconsolidation"
 """The corpus of a reconsolidation study, as its folder holds it."""
 FIELD_FILES: Final = "retrieval"
@@ -46,6 +44,11 @@ def corpus_tar(name: str) -> str:
 def index_tar(name: str) -> str:
     """The index of a corpus, as its trials searched it."""
     return f"inputs/indexes/{name}.tar"
+
+
+def floor(name: str) -> str:
+    """The file of another study that holds a floor of the contract."""
+    return f"inputs/floors/{name}.json"
 
 
 def passages(name: str) -> str:

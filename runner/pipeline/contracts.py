@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.adjudicate.contracting import Pinned, drift, make_contract
-from runner.core.canonical import sha256_digest
+from runner.core import layout
 from runner.core.declared import read_declared
 from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.quantities import Unavailable
 from runner.core.reconsolidation.contract import Contract, ContractFile
+from runner.core.reconsolidation.floors import floor_figure
 from runner.core.reconsolidation.register import HoldoutRegister
 from runner.plan.reconsolidation import read_reconsolidation
 
@@ -36,6 +38,23 @@ def freeze_contract(world: World, path: Path) -> Contract:
     if problems:
         raise StudyError.of(problems)
     return contract
+
+
+def floor_files(world: World, path: Path, contract: Contract) -> dict[str, bytes]:
+    """Name in a run's folder -> bytes of every file with a floor of `contract`, whose terms stand at `path`.
+
+    Raises:
+        StudyError: one isn't there any more.
+    """
+    found = {floor: world.files.read(path.parent / floor.file) for floor in contract.terms.floors}
+    gone = [
+        Problem(f"floor {floor.name!r}: its file is gone", str(path), "floors")
+        for floor in found
+        if found[floor] is None
+    ]
+    if gone:
+        raise StudyError.of(gone)
+    return {layout.floor(floor.name): data for floor, data in found.items() if data is not None}
 
 
 def contract_problems(world: World, contract: Contract, manifest: Path, document: str) -> tuple[Problem, ...]:
@@ -78,8 +97,8 @@ def _claim(world: World, path: Path, contract: Contract) -> list[Problem]:
 def _floors(world: World, path: Path, contract: Contract) -> list[Problem]:
     problems = []
     for floor in contract.terms.floors:
-        data = world.files.read(path.parent / floor.file)
-        if data is None or sha256_digest(data) != floor.sha256:
-            told = "is missing" if data is None else f"has another digest, {sha256_digest(data)}"
-            problems.append(Problem(f"the file of floor {floor.name!r} {told}", str(path.parent / floor.file)))
+        place = path.parent / floor.file
+        figure = floor_figure(floor, str(place), world.files.read(place))
+        if isinstance(figure, Unavailable):
+            problems.append(Problem(f"floor {floor.name!r} can't be held: {figure.reason}", str(path), "floors"))
     return problems

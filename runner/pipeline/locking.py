@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.clients.launching import ANY_OCCASION, arm_difference, launch_of, undeclared_differences, version_command
@@ -21,7 +21,7 @@ from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
 from runner.images.spec import image_names
 from runner.pipeline import imaging
-from runner.pipeline.contracts import freeze_contract
+from runner.pipeline.contracts import floor_files, freeze_contract
 from runner.pipeline.preflight import ready_engine
 from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
 from runner.plan.corpora import CorpusReader
@@ -65,6 +65,8 @@ class Planned:
     """Cases with their labels; only of a reconsolidation study."""
     contract: Contract | None = None
     """What is agreed on about its review."""
+    floors: Mapping[str, bytes] = field(default_factory=dict)
+    """Name in the run's folder -> a file with a floor of the contract."""
 
     @property
     def study(self) -> ResolvedStudy:
@@ -95,6 +97,7 @@ def plan_study(world: World, path: Path) -> Planned:
     loaded, query_sets = read.loaded, dict[str, ResolvedQuerySet]()
     frozen: FrozenCorpus | None = None
     contract: Contract | None = None
+    floors: dict[str, bytes] = {}
     # Beyond this, what is wrong with a study would only be said twice.
     if loaded is not None and not problems and missing is None:
         study = loaded.study
@@ -105,7 +108,7 @@ def plan_study(world: World, path: Path) -> Planned:
             problems += source_problems(loaded.labels.labels, workspaces, loaded.labels_document)
         query_sets, unfit = resolved_query_sets(loaded, corpora)
         problems += [*unfit, *retrieval_gate_problems(study.gates, query_sets, loaded.document)]
-        frozen, contract, unfit = _reviewed(world, loaded)
+        frozen, contract, floors, unfit = _reviewed(world, loaded)
         problems += unfit
     if loaded is None or problems:
         raise StudyError.of([*problems, *(missing.problems if missing is not None else ())])
@@ -120,19 +123,24 @@ def plan_study(world: World, path: Path) -> Planned:
         repetitions=study.repetitions,
         control_first=study.schedule.control_first,
     )
-    return Planned(loaded, corpora, plan, query_sets, frozen, contract)
+    return Planned(loaded, corpora, plan, query_sets, frozen, contract, floors)
 
 
-def _reviewed(world: World, loaded: LoadedStudy) -> tuple[FrozenCorpus | None, Contract | None, list[Problem]]:
-    """The corpus and the contract of a reconsolidation study, and everything that is wrong with them."""
+def _reviewed(
+    world: World, loaded: LoadedStudy
+) -> tuple[FrozenCorpus | None, Contract | None, dict[str, bytes], list[Problem]]:
+    """The corpus, the contract and the floors of a reconsolidation study, and everything that is wrong with them."""
     if loaded.manifest is None:
-        return None, None, []
+        return None, None, {}, []
     try:
         frozen = read_reconsolidation(loaded.manifest, world.files, world.sources())
-        contract = None if loaded.contract is None else freeze_contract(world, loaded.contract)
+        if loaded.contract is None:
+            return frozen, None, {}, []
+        contract = freeze_contract(world, loaded.contract)
+        floors = floor_files(world, loaded.contract, contract)
     except StudyError as error:
-        return None, None, [*error.problems]
-    return frozen, contract, [] if contract is None else [*agreed_problems(loaded.study, contract, loaded.document)]
+        return None, None, {}, [*error.problems]
+    return frozen, contract, floors, [*agreed_problems(loaded.study, contract, loaded.document)]
 
 
 def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, str]) -> Locked:
@@ -189,7 +197,7 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
         kept = planned.reconsolidation.files
         documents |= {f"{layout.RECONSOLIDATION}/{name}": data for name, data in kept.items()}
     if planned.contract is not None:
-        documents[layout.CONTRACT] = planned.contract.to_bytes()
+        documents |= {layout.CONTRACT: planned.contract.to_bytes(), **planned.floors}
     documents |= {layout.index_tar(name): index.archive for name, index in locked.indexes.items()}
     documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
     # The lock last: a folder that holds one holds everything that it pins.

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from runner.adjudicate.facts import RunFacts
 from runner.core import layout
-from runner.core.canonical import parse_json, sha256_digest
-from runner.core.errors import EvidenceError
-from runner.core.quantities import Measured, Quantity, Unavailable
 from runner.core.reconsolidation.assessment import ArmScore
+from runner.core.reconsolidation.floors import floor_figure
 from runner.measure.reconsolidation import v1
 from runner.pipeline.reviewed import complete_repeats, missing, unknown_usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any
-
-    from runner.core.canonical import Json
+    from runner.core.quantities import Quantity
     from runner.core.reconsolidation.contract import Floor
     from runner.core.reconsolidation.observation import Observation
     from runner.pipeline.reviewed import ReviewedRun
@@ -42,7 +36,7 @@ def run_facts(world: World, run: ReviewedRun, holdout_run: str) -> RunFacts:
         repeats=complete_repeats(run),
         unmeasured=tuple(missing(run)),
         unknown_usage=tuple(unknown_usage(run)),
-        floors={floor.name: _floor(world, run.folder, floor) for floor in run.contract.terms.floors},
+        floors={floor.name: _floor(world, run, floor) for floor in run.contract.terms.floors},
         holdout_run=holdout_run,
     )
 
@@ -71,26 +65,6 @@ def _covered(
     return found
 
 
-def _floor(world: World, folder: Path, floor: Floor) -> Quantity:
-    name = f"{layout.FLOORS}/{floor.name}.json"
-    data = world.files.read(folder / name)
-    if data is None:
-        return Unavailable(f"{name} is missing")
-    if sha256_digest(data) != floor.sha256:
-        return Unavailable(f"{name} isn't the file that the contract names")
-    try:
-        value: Any = _at(parse_json(data, name), floor.metric)
-    except (EvidenceError, KeyError, IndexError, ValueError, TypeError):
-        return Unavailable(f"{name} has nothing at {floor.metric}")
-    if isinstance(value, bool) or not isinstance(value, int):
-        return Unavailable(f"what {name} has at {floor.metric} is no integer: {json.dumps(value)[:80]}")
-    return Measured(value)
-
-
-def _at(value: Json, pointer: str) -> Json:
-    """What RFC 6901 calls the value at `pointer`."""
-    here: Any = value
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        here = here[int(name)] if isinstance(here, list) else here[name]
-    return here  # type: ignore[no-any-return]
+def _floor(world: World, run: ReviewedRun, floor: Floor) -> Quantity:
+    name = layout.floor(floor.name)
+    return floor_figure(floor, name, world.files.read(run.folder / name))

@@ -159,7 +159,7 @@ def write_run(files: Files, made: Made | None = None, folder: Path = RUN, regist
     plan, contract, seen = made.plan(), made.contract().to_bytes(), made.observations()
     inputs = {layout.PLAN: plan.to_bytes()}
     inputs |= {f"{layout.RECONSOLIDATION}/{name}": data for name, data in corpus().files.items()}
-    inputs |= {f"{layout.FLOORS}/{name}.json": data for name, data in made.floors.items()}
+    inputs |= {layout.floor(name): data for name, data in made.floors.items()}
     control = {trial.trial for trial in plan.trials if trial.arm == "original_only"}
     baseline = baseline_of("original_only", (one for one in seen if one.trial in control)).to_bytes()
     documents = {
