@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -80,6 +80,19 @@ class HarnessPin(Part):
     python: str
 
 
+How: TypeAlias = Literal["again", "replay", "live"]
+"""How a run was made of another one: by its script or program again, from its recording, or by asking its provider."""
+
+
+class RerunPin(Part):
+    """The run that this one is made of: its inputs are those, byte for byte, and nothing was built for it."""
+
+    run: str
+    lock_sha256: str
+    summary_sha256: str
+    how: How
+
+
 class ArmPin(Part):
     """One arm, as it reaches its trials."""
 
@@ -94,6 +107,7 @@ class Lock(Document):
     """Everything that a run is pinned to."""
 
     FORMAT: ClassVar[str] = "pairbench/lock"
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"rerun_of"})
 
     run: str
     protocol_version: str
@@ -122,3 +136,5 @@ class Lock(Document):
     """Of the manifest that pins the cases and their scorer; "" for any other study."""
     gates: tuple[Gate, ...] = ()
     """The study's thresholds, frozen with everything else before the first trial."""
+    rerun_of: RerunPin | None = None
+    """The run of which this one is a rerun; None for one that a study file made."""

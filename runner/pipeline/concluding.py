@@ -108,7 +108,7 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     if not problems and _is_complete(files, folder, ledger):
         try:
             run = read_run(files, folder)
-            documents, differences = _differences(files, run, [*_ledger_problems(files, run)], checked=True)
+            documents, differences = _differences(files, run, [*ledger_problems(files, run)], checked=True)
             return Verification(checked + documents, tuple(differences), same_code)
         except (DoubtfulError, EvidenceError, StudyError):
             # Which files it is shows when all are looked at; what else is wrong is told when none is.
@@ -119,7 +119,7 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
         return Verification(len(ledgered), tuple(problems), same_code)
     try:
         run = read_run(files, folder)
-        problems += _ledger_problems(files, run)
+        problems += ledger_problems(files, run)
         documents, problems = _differences(files, run, problems, checked=False)
     except (EvidenceError, StudyError) as error:
         return Verification(len(ledgered), (*problems, *error.problems), same_code)
@@ -203,7 +203,8 @@ def _corpus_pins(files: Files, run: Run) -> Iterator[tuple[str, str]]:
         yield f"{layout.RECONSOLIDATION}/{split}", digest
 
 
-def _ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
+def ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
+    """What the lock of `run` pins and its inputs aren't, and a ledger without its first or its last line."""
     if not run.ledger or run.ledger[0].kind != "run_started":
         yield Problem("it does not begin with the start of a run", layout.LEDGER)
     if not run.ledger or run.ledger[-1].kind != "run_ended":

@@ -28,7 +28,7 @@ from runner.pipeline.spending import spent_microusd
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from runner.core.plan import PlannedTrial
@@ -57,16 +57,27 @@ def run_study(world: World, path: Path) -> Ran:
     planned = plan_study(world, path)
     engine = ready_engine(world, planned.study, planned.loaded.document, len(planned.plan.trials))
     sweep(world, engine)
-    name = _claimed(world, planned.study.name)
+    with new_run(world, engine, planned.study.name) as folder:
+        name = folder.name
+        locked = lock_study(world, planned, name, world.owner.labels(name))
+        inputs = write_inputs(world, folder, locked)
+        world.files.point(world.places.runs / "latest", name)
+        journal = Journal(world.files, world.clock, folder / layout.LEDGER)
+        journal.run("run_started", inputs, {"run": name})
+        return execute(world, engine, ready_of(locked), folder, journal)
+
+
+@contextlib.contextmanager
+def new_run(world: World, engine: Engine, study: str) -> Iterator[Path]:
+    """The folder of a run that nobody else has, held; at the end nothing of it is left in the engine.
+
+    A folder that got no lock is gone then.
+    """
+    name = _claimed(world, study)
     folder = world.places.runs / name
     with world.files.hold(folder / layout.HOLDER, str(world.owner)):
         try:
-            locked = lock_study(world, planned, name, world.owner.labels(name))
-            inputs = write_inputs(world, folder, locked)
-            world.files.point(world.places.runs / "latest", name)
-            journal = Journal(world.files, world.clock, folder / layout.LEDGER)
-            journal.run("run_started", inputs, {"run": name})
-            return execute(world, engine, ready_of(locked), folder, journal)
+            yield folder
         except BaseException:
             if world.files.read(folder / layout.LOCK) is None:
                 # Nothing was locked, so nothing can be resumed: the folder says nothing to anybody.

@@ -12,7 +12,7 @@ from runner.core.canonical import sha256_digest
 from runner.core.cassette import read_cassette
 from runner.core.errors import EngineError, EnvironmentNotReady, Problem, StudyError
 from runner.core.labels import source_problems
-from runner.core.lock import PROTOCOL_VERSION, ArmPin, CorpusPin, EnginePin, Lock
+from runner.core.lock import PROTOCOL_VERSION, CorpusPin, Lock
 from runner.core.owner import ROLE
 from runner.core.plan import make_plan
 from runner.core.prices import FIXTURE_MODEL
@@ -22,6 +22,7 @@ from runner.core.tars import tar_of
 from runner.images.spec import image_names
 from runner.pipeline import imaging
 from runner.pipeline.contracts import floor_files, freeze_contract
+from runner.pipeline.pinning import arm_pins, engine_pin
 from runner.pipeline.preflight import ready_engine
 from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
 from runner.plan.corpora import CorpusReader
@@ -173,8 +174,8 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
         embedders=study.schedule.embedders,
     )
     indexes = {name: indexer.index(corpus) for name, corpus in sorted(planned.corpora.items())}
-    client_version = _client_version(engine, study, _image_of(study, images), labels, run)
-    identity = _Identity(run, world.clock.utc(), client_version, world.harness, engine.info())
+    version = client_version(engine, study, _image_of(study, images), labels, run)
+    identity = _Identity(run, world.clock.utc(), version, world.harness, engine.info())
     return Locked(planned, images, indexes, _lock(planned, images, indexes, identity))
 
 
@@ -294,14 +295,7 @@ def _lock(
         cassette_sha256=sha256_digest(planned.loaded.cassette) if planned.loaded.cassette is not None else "",
         prompts={task.id: sha256_digest(task.prompt.encode("utf-8")) for task in study.tasks},
         client_version=identity.client_version,
-        arms=tuple(
-            ArmPin(
-                name=arm.name,
-                launch_sha256=launch_of(study, arm, ANY_OCCASION).spec.digest(),
-                difference=arm_difference(study, arm),
-            )
-            for arm in study.arms
-        ),
+        arms=arm_pins(study),
         images=tuple(imaging.pin_of(image) for _, image in sorted(images.items())),
         corpora={
             name: CorpusPin(
@@ -314,17 +308,7 @@ def _lock(
             )
             for name, pinned in sorted(study.corpora.items())
         },
-        engine=EnginePin(
-            name=info.name,
-            version=info.version,
-            api_version=info.api_version,
-            architecture=info.architecture,
-            kernel=info.kernel,
-            storage_driver=info.storage_driver,
-            cgroup_version=info.cgroup_version,
-            cpus=info.cpus,
-            memory_bytes=info.memory_bytes,
-        ),
+        engine=engine_pin(info),
         harness=identity.harness,
         reconsolidation_sha256=planned.reconsolidation.manifest.digest() if planned.reconsolidation is not None else "",
         gates=study.gates,
@@ -341,7 +325,12 @@ def _who_answers(planned: Planned) -> tuple[str, str]:
     return "measurement", planned.study.client.model
 
 
-def _client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Mapping[str, str], run: str) -> str:
+def client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Mapping[str, str], run: str) -> str:
+    """What the study's client in `image` says that its version is; `unversioned` for one that says none.
+
+    Raises:
+        EngineError: it says nothing, or can't be started.
+    """
     command = version_command(study.client.kind)
     if not command:
         return "unversioned"

@@ -25,16 +25,31 @@ def ready_engine(world: World, study: ResolvedStudy, document: str, trials: int)
     Raises:
         EnvironmentNotReady: with everything that is missing.
     """
-    problems = [*_disk_problems(world, trials), *_clock_problems(world), *_key_problems(world, study)]
-    engine: Engine | None = None
-    try:
-        engine = world.engine()
-        problems += _engine_problems(engine, study, document)
-    except EnvironmentNotReady as error:
-        problems += error.problems
+    engine, problems = looked_at(world, study, document, trials)
+    if engine is not None:
+        problems += foreign_image_problems(engine, study, document)
     if engine is None or problems:
         raise EnvironmentNotReady.of(problems)
     return engine
+
+
+def looked_at(world: World, study: ResolvedStudy, document: str, trials: int) -> tuple[Engine | None, list[Problem]]:
+    """The engine, if one answers, and everything that this machine lacks to run `trials` trials of `study`."""
+    problems = [*_disk_problems(world, trials), *_clock_problems(world), *_key_problems(world, study)]
+    try:
+        engine = world.engine()
+        return engine, [*problems, *_engine_problems(engine, study, document)]
+    except EnvironmentNotReady as error:
+        return None, [*problems, *error.problems]
+
+
+def foreign_image_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:
+    """The images that arms name by digest and the engine hasn't got."""
+    for arm in study.arms:
+        # Nothing is pulled in silence: what an arm names by digest is brought by whoever runs the study.
+        if "@" in arm.image and engine.image(arm.image) is None:
+            hint = f"docker pull {arm.image}"
+            yield Problem(f"the engine hasn't got {arm.image}", document, f"arms.{arm.name}.image", hint)
 
 
 def _key_problems(world: World, study: ResolvedStudy) -> Iterator[Problem]:
@@ -57,11 +72,6 @@ def _engine_problems(engine: Engine, study: ResolvedStudy, document: str) -> Ite
     missing = [name for name, there in info.limits.items() if not there]
     if missing:
         yield Problem(f"it can't limit {', '.join(missing)}", "container engine", hint="trials need these limits")
-    for arm in study.arms:
-        # Nothing is pulled in silence: what an arm names by digest is brought by whoever runs the study.
-        if "@" in arm.image and engine.image(arm.image) is None:
-            hint = f"docker pull {arm.image}"
-            yield Problem(f"the engine hasn't got {arm.image}", document, f"arms.{arm.name}.image", hint)
 
 
 def _disk_problems(world: World, trials: int) -> Iterator[Problem]:

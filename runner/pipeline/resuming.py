@@ -5,36 +5,28 @@ It goes on only with the very code, images and inputs that its lock names; whate
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.canonical import sha256_digest
-from runner.core.cassette import read_cassette
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
 from runner.core.ledger import open_attempts, without_torn_end
-from runner.core.outcomes import CONSEQUENCES, Outcome
+from runner.core.outcomes import Outcome
 from runner.core.owner import pod_name, volume_name
-from runner.core.tars import tree_of
 from runner.execute.journal import Journal
 from runner.execute.pod import VOLUME_ROLES
-from runner.execute.schedule import Standing, end_detail, remove_run
+from runner.execute.schedule import end_detail, remove_run
 from runner.pipeline import imaging
-from runner.pipeline.control import completed
 from runner.pipeline.executing import Ran, execute
 from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.pinning import absent, located
 from runner.pipeline.preflight import ready_engine
-from runner.pipeline.ready import Ready
-from runner.pipeline.spending import earlier_spend
+from runner.pipeline.reopening import is_finished, reopened, unfinished
 from runner.pipeline.sweeping import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from runner.core.cassette import Cassette
-    from runner.core.ledger import LedgerLine
-    from runner.core.lock import ImagePin
     from runner.pipeline.folder import Run
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
@@ -54,7 +46,7 @@ def resume_run(world: World, folder: Path) -> Ran:
         run = read_run(world.files, folder, whole)
         _check_evidence(world, run)
         _check_code(world, run)
-        if _is_finished(run) and not torn:
+        if is_finished(run) and not torn:
             # Whatever is written to its ledger gives it another summary than the one that was sealed.
             return Ran(folder, complete=True)
         engine = ready_engine(world, run.study, layout.STUDY, len(unfinished(run)))
@@ -70,7 +62,7 @@ def resume_run(world: World, folder: Path) -> Ran:
         # What is left to spend, and to run, follows from the ends just written as well.
         run = read_run(world.files, folder)
         journal.run("run_resumed", kept, _engine_difference(engine, run))
-        return execute(world, engine, _ready(world, run, images), folder, journal)
+        return execute(world, engine, reopened(world, run, images), folder, journal)
 
 
 def _remove_half_made(engine: Engine, run: Run) -> None:
@@ -87,23 +79,6 @@ def _remove_half_made(engine: Engine, run: Run) -> None:
             volumes += [volume_name(pod, role) for role in VOLUME_ROLES]
     for volume in volumes:
         engine.remove_volume(volume)
-
-
-def unfinished(run: Run) -> tuple[str, ...]:
-    """The trials of `run` whose last attempt wasn't final, or that were never tried.
-
-    A trial of a control that goes first is done only when it completed: without it no other arm starts.
-    """
-    done = {line.trial for line in run.ledger if line.kind == "attempt_ended" and line.detail.get("final") == "yes"}
-    if run.study.schedule.control_first:
-        held = completed(run.ledger)
-        done -= {one.trial for one in run.plan.trials if one.arm == run.study.control and one.trial not in held}
-    return tuple(planned.trial for planned in run.plan.trials if planned.trial not in done)
-
-
-def _is_finished(run: Run) -> bool:
-    last = run.ledger[-1] if run.ledger else None
-    return last is not None and last.kind == "run_ended" and last.detail.get("complete") == "yes"
 
 
 def _ledger(world: World, folder: Path) -> tuple[bytes, bytes]:
@@ -166,7 +141,10 @@ def _check_code(world: World, run: Run) -> None:
 
 def _images(world: World, engine: Engine, run: Run) -> dict[str, str]:
     """The tags of the locked images, each in the engine."""
-    missing = [pin for pin in run.lock.images if not _is_there(engine, pin)]
+    missing = [pin for pin in run.lock.images if located(engine, pin) is None]
+    if missing and run.lock.rerun_of is not None:
+        # What ran once is run again, and nothing is built for it.
+        raise EnvironmentNotReady.of(absent(pin) for pin in missing)
     if missing:
         built = imaging.build(world, [pin.name for pin in missing])
         found = {image.name: image.config_digest for image in built}
@@ -183,16 +161,7 @@ def _images(world: World, engine: Engine, run: Run) -> dict[str, str]:
         if problems:
             raise EnvironmentNotReady.of(problems)
         imaging.load(world, engine, built)
-    return {pin.name: pin.tag for pin in run.lock.images}
-
-
-def _is_there(engine: Engine, pin: ImagePin) -> bool:
-    facts = engine.image(pin.tag)
-    return (
-        facts is not None
-        and facts.identity in {pin.config_digest, pin.manifest_digest}
-        and tuple(facts.diff_ids) == pin.diff_ids
-    )
+    return {pin.name: located(engine, pin) or pin.tag for pin in run.lock.images}
 
 
 def _inputs(world: World, folder: Path) -> dict[str, str]:
@@ -220,52 +189,3 @@ def _engine_difference(engine: Engine, run: Run) -> dict[str, str]:
         name: (getattr(run.lock.engine, name), getattr(found, name)) for name in type(run.lock.engine).model_fields
     }
     return {f"engine.{name}": f"{before} -> {now}" for name, (before, now) in pairs.items() if before != now}
-
-
-def _ready(world: World, run: Run, images: Mapping[str, str]) -> Ready:
-    left = set(unfinished(run))
-    indexes = {name: required(world.files, run.folder, layout.index_tar(name)) for name in run.study.corpora}
-    for name, archive in indexes.items():
-        if sha256_digest(archive) != run.lock.corpora[name].index.archive_sha256:
-            raise EvidenceError("it is not the index that the lock names", document=layout.index_tar(name))
-    return Ready(
-        study=run.study,
-        lock=run.lock,
-        trials=tuple(planned for planned in run.plan.trials if planned.trial in left),
-        images=images,
-        workspaces={
-            name: tree_of(required(world.files, run.folder, layout.corpus_tar(name)), layout.corpus_tar(name))
-            for name in run.study.corpora
-        },
-        indexes=indexes,
-        prices=run.prices,
-        cassette=_played(world, run),
-        spent=tuple(earlier_spend(world.files, run)),
-        standings=dict(_standings(run.ledger)),
-    )
-
-
-def _played(world: World, run: Run) -> Cassette | None:
-    """What the run's gateways play.
-
-    Raises:
-        EvidenceError: it isn't what the lock names.
-    """
-    if not run.lock.cassette_sha256:
-        return None
-    cassette = read_cassette(required(world.files, run.folder, layout.PLAYED), layout.PLAYED)
-    if cassette.digest != run.lock.cassette_sha256:
-        raise EvidenceError("it is not the cassette that the lock names", document=layout.PLAYED)
-    return cassette
-
-
-def _standings(ledger: Iterable[LedgerLine]) -> Iterator[tuple[str, Standing]]:
-    started: dict[str, int] = {}
-    used: Counter[str] = Counter()
-    for line in ledger:
-        if line.kind == "attempt_started":
-            started[line.trial] = max(started.get(line.trial, 0), line.attempt)
-        elif line.kind == "attempt_ended":
-            used[line.trial] += CONSEQUENCES[Outcome(line.detail["outcome"])].retried
-    for trial, attempt in started.items():
-        yield trial, Standing(next_attempt=attempt + 1, used=used[trial])
