@@ -20,6 +20,7 @@ import docker.utils.socket
 import requests
 
 from runner.adapters.engine_address import fault_of
+from runner.adapters.image_builder import built, default_builder
 from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
 from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
@@ -27,7 +28,7 @@ from runner.ports.engine import EngineInfo, Entry, ImageFacts, Inspection, Owned
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from runner.ports.engine import ContainerSpec, TmpfsVolume
+    from runner.ports.engine import ContainerSpec, ImageBuild, TmpfsVolume
 
 LABEL_PREFIX = "pairbench."
 _LIMITS = {"memory": "MemoryLimit", "processes": "PidsLimit", "CPU time": "CpuCfsQuota"}
@@ -107,6 +108,17 @@ class DockerEngine:
             except docker.errors.ImageNotFound:
                 return None
         return ImageFacts(str(facts["Id"]), tuple(facts["RootFS"].get("Layers") or ()), str(facts["Architecture"]))
+
+    def build_image(self, build: ImageBuild) -> str:
+        """The id of the image that the engine's own builder made; the error of a failed one has its last lines."""
+        with _translated(f"build {build.dockerfile}"):
+            return built(self._api, build, default_builder(self._api))
+
+    def tag_image(self, reference: str, tag: str) -> None:
+        """The image goes by `tag` too, whatever did before."""
+        repository, _, name = tag.rpartition(":")
+        with _translated(f"tag {reference}"):
+            self._api.tag(reference, repository, name, force=True)
 
     def create_volume(self, name: str, labels: Mapping[str, str], tmpfs: TmpfsVolume | None = None) -> None:
         """An empty volume is there."""

@@ -102,6 +102,20 @@ class ImageFacts:
 
 
 @dataclass(frozen=True)
+class ImageBuild:
+    """What an engine's builder is to make an image of."""
+
+    context: bytes
+    """A tar."""
+    dockerfile: str
+    """Its path in the context."""
+    arguments: Mapping[str, str]
+    """Values of the Dockerfile's `ARG`s."""
+    tag: str
+    """What the image is called then, besides its id."""
+
+
+@dataclass(frozen=True)
 class Entry:
     """One entry of a tar stream from a container; `data` is None for anything but a regular file."""
 
@@ -131,6 +145,12 @@ class Engine(Protocol):
 
     def image(self, reference: str) -> ImageFacts | None:
         """The image, or None when the engine hasn't got it."""
+
+    def build_image(self, build: ImageBuild) -> str:
+        """The id of the image that the engine's own builder made; the error of a failed one has its last lines."""
+
+    def tag_image(self, reference: str, tag: str) -> None:
+        """The image goes by `tag` too, whatever did before."""
 
     def create_volume(self, name: str, labels: Mapping[str, str], tmpfs: TmpfsVolume | None = None) -> None:
         """An empty volume is there."""

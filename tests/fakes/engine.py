@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from runner.core.canonical import sha256_digest
 from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
 from runner.core.owner import RUN
@@ -26,7 +27,7 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from runner.ports.engine import ContainerSpec, Mount, TmpfsVolume
+    from runner.ports.engine import ContainerSpec, ImageBuild, Mount, TmpfsVolume
 
 PATIENCE_S = 30.0
 """How long a call really waits for another thread before the test fails."""
@@ -191,6 +192,10 @@ class FakeEngine:
     fails_at: int | None = None
     """This one call fails."""
     images: dict[str, ImageFacts] = field(default_factory=dict)
+    image_files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Identity of an image -> what is in it, as far as a test looks: by path without the first slash."""
+    builds: list[ImageBuild] = field(default_factory=list)
+    """Everything that was built."""
     volumes: dict[str, _Volume] = field(default_factory=dict)
     containers: dict[str, _Container] = field(default_factory=dict)
     networks: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -237,6 +242,27 @@ class FakeEngine:
     def image(self, reference: str) -> ImageFacts | None:
         self._enter("image", reference)
         return self.images.get(reference)
+
+    def build_image(self, build: ImageBuild) -> str:
+        """An image of the context alone, with its files in it; a Dockerfile that says `FAIL` fails."""
+        self._enter("build_image", build.tag)
+        with tarfile.open(fileobj=io.BytesIO(build.context), mode="r:") as archive:
+            dockerfile = _member(archive, build.dockerfile)
+            files = {item.name: _member(archive, item.name) for item in archive if item.isreg()}
+        if b"FAIL" in dockerfile:
+            raise EngineError("a step failed\n  | it said why", document="image builder")
+        layer = sha256_digest(build.context)
+        identity = sha256_digest(f"{layer} {sorted(build.arguments.items())}".encode())
+        self.images |= dict.fromkeys((identity, build.tag), ImageFacts(identity, (layer,), "amd64"))
+        self.image_files[identity] = files
+        self.builds.append(build)
+        return identity
+
+    def tag_image(self, reference: str, tag: str) -> None:
+        self._enter("tag_image", tag)
+        if reference not in self.images:
+            raise EngineError(f"no such image: {reference}", document="fake engine")
+        self.images[tag] = self.images[reference]
 
     def create_volume(self, name: str, labels: Mapping[str, str], tmpfs: TmpfsVolume | None = None) -> None:
         with self._lock:
@@ -446,7 +472,9 @@ class FakeEngine:
             if path == destination or path.startswith(f"{destination}/"):
                 volume, read_only = places[destination]
                 return volume, path[len(destination) :].strip("/"), read_only
-        return _Volume({}, None), path.strip("/"), True
+        own = self.image_files.get(self.images[held.spec.image].identity, {})
+        nodes = {name: _Node("file", data) for name, data in own.items()}
+        return _Volume({}, None, nodes), path.strip("/"), True
 
     def lay_out(self, volume: str, files: Mapping[str, bytes]) -> None:
         """The volume holds `files`, as if a container had written them."""
