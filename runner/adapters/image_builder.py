@@ -1,8 +1,8 @@
 """An engine's own builder behind one call: the classic one, or BuildKit where the engine names that as its default.
 
 Both take the context as a tar in the body of `POST /build` and need no session. They tell what they do differently: the
-classic builder as text, BuildKit as base64 of its status messages (protocol buffers, `moby.buildkit.v1.StatusResponse`),
-of which the names of steps and what they printed are read here.
+classic builder as text, BuildKit as base64 of its status messages (protocol buffers,
+`moby.buildkit.v1.StatusResponse`), of which the names of steps and what they printed are read here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CLASSIC, BUILDKIT = "1", "2"
 _TRACE = "moby.buildkit.trace"
-_LAST_LINES = 12
+_LAST_LINES = 8
 _LINE_CHARACTERS = 300
 _SILENCE_S = 1800
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -53,6 +53,9 @@ def built(api: Any, build: ImageBuild, builder: str) -> str:
         "rm": 1,
         "forcerm": 1,
     }
+    # BuildKit wants the default network where there is none; the classic builder goes without one by itself.
+    if builder == BUILDKIT and not api.networks(names=["bridge"]):
+        parameters["networkmode"] = "none"
     response = api.post(
         api._url("/build"),  # noqa: SLF001 - `build` of the SDK reads a folder, and knows one builder only
         data=build.context,
@@ -84,7 +87,9 @@ def _followed(lines: Iterable[bytes]) -> None:
 
 
 def _told(error: str, said: list[str]) -> str:
-    return "\n".join([_COLOURS.sub("", error).strip(), *(f"  | {line[:_LINE_CHARACTERS]}" for line in said)])
+    """One line: messages hold no other."""
+    last = " | ".join(line[:_LINE_CHARACTERS] for line in said)
+    return f"{_COLOURS.sub('', error).strip()}; it printed last: {last}" if last else _COLOURS.sub("", error).strip()
 
 
 def _plain(text: str) -> list[str]:

@@ -250,7 +250,7 @@ class FakeEngine:
             dockerfile = _member(archive, build.dockerfile)
             files = {item.name: _member(archive, item.name) for item in archive if item.isreg()}
         if b"FAIL" in dockerfile:
-            raise EngineError("a step failed\n  | it said why", document="image builder")
+            raise EngineError("a step failed; it printed last: it said why", document="image builder")
         layer = sha256_digest(build.context)
         identity = sha256_digest(f"{layer} {sorted(build.arguments.items())}".encode())
         self.images |= dict.fromkeys((identity, build.tag), ImageFacts(identity, (layer,), "amd64"))
