@@ -15,7 +15,7 @@ from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
 from runner.adapters.engine_address import find_engine_address
 from runner.adapters.git import GitRepositories
-from runner.adapters.harness import package_sources, this_code
+from runner.adapters.harness import package_sources, this_code, this_installation
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.parquet import Parquet
@@ -25,6 +25,7 @@ from runner.adapters.slots import HostSlots
 from runner.adapters.ssh_signatures import SshSignatures
 from runner.adapters.vector_cache import VectorCache
 from runner.adapters.wheels import PipWheels
+from runner.archives.harness import harness_of
 from runner.core.errors import EnvironmentNotReady
 from runner.images.inputs import Build, Tools, host_arch
 from runner.images.store import Store
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 def make_world(progress: Progress) -> World:
     """The real outside of this installation and this working folder."""
     places = _places()
+    # Read once: what a run is said to be of, and what goes with it, are the same files.
+    sources = package_sources()
     build = Build(
         images_dir=places.images,
         store=Store(places.cache / "images"),
@@ -68,11 +71,12 @@ def make_world(progress: Progress) -> World:
         interrupts=SignalInterrupts(),
         owner=this_process(),
         lives=is_alive,
-        harness=this_code(),
+        harness=this_code(sources),
         places=places,
         # A descriptor can be read once only.
         provider_key=functools.cache(functools.partial(provider_key, os.environ)),
-        sources=functools.cache(package_sources),
+        sources=lambda: sources,
+        code=functools.cache(lambda: harness_of(sources, this_installation())),
         signatures=SshSignatures(),
     )
 

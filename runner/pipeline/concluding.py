@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from runner.archives.harness import harness_in
 from runner.core import layout
 from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
 from runner.core.lock import Lock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from runner.archives.harness import HarnessFiles
     from runner.core.lock import HarnessPin
     from runner.core.summary import Summary
     from runner.pipeline.folder import Run
@@ -226,6 +228,22 @@ def ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)
     if run.lock.gates != run.study.gates:
         yield Problem("its gates are not those of the study", layout.LOCK, "gates")
+    try:
+        harness_of_run(files, run)
+    except EvidenceError as error:
+        yield from error.problems
+
+
+def harness_of_run(files: Files, run: Run) -> HarnessFiles | None:
+    """The code that the run keeps, held against its lock; None of a run from before runs kept theirs.
+
+    Raises:
+        EvidenceError: it isn't the code that the lock names.
+    """
+    prefix = f"{layout.HARNESS}/"
+    names = sorted(name for name in run.ledger.other_files if name.startswith(prefix))
+    kept = {name.removeprefix(prefix): required(files, run.folder, name) for name in names}
+    return harness_in(run.lock.harness, kept) if kept else None
 
 
 def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from runner.archives.harness import harness_inputs
 from runner.clients.launching import ANY_OCCASION, arm_difference, launch_of, undeclared_differences, version_command
 from runner.core import layout
 from runner.core.canonical import sha256_digest
@@ -200,6 +201,7 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
     if planned.contract is not None:
         documents |= {layout.CONTRACT: planned.contract.to_bytes(), **planned.floors}
     documents |= {layout.index_tar(name): index.archive for name, index in locked.indexes.items()}
+    documents |= harness_inputs(world.code())
     documents |= {layout.raw_input(name): data for name, data in planned.loaded.raw.items()}
     # The lock last: a folder that holds one holds everything that it pins.
     for name, data in sorted(documents.items(), key=lambda item: (item[0] == layout.LOCK, item[0])):

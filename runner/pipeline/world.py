@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from runner.archives.harness import HarnessFiles
     from runner.core.lock import HarnessPin
     from runner.core.owner import Owner
     from runner.core.secret import Secret
@@ -50,6 +51,11 @@ def no_sources() -> Mapping[str, bytes]:
     raise EnvironmentNotReady("the sources of this program aren't to be had here", document="environment")
 
 
+def no_code() -> HarnessFiles:
+    """Never returns; raises `EnvironmentNotReady`."""
+    raise EnvironmentNotReady("this program can't be packed here", document="environment")
+
+
 @dataclass(frozen=True)
 class World:
     """Everything outside that a stage may need."""
@@ -75,4 +81,6 @@ class World:
     """The provider's key; raises `EnvironmentNotReady` where nobody gave one."""
     sources: Callable[[], Mapping[str, bytes]] = no_sources
     """Every file of this program, by its path from the folder that holds the package."""
+    code: Callable[[], HarnessFiles] = no_code
+    """This program as it travels with a run; what `harness` names."""
     signatures: Signatures = field(default_factory=NoSignatures)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.core.canonical import sha256_digest
+from runner.archives.harness import harness_of
 from runner.core.errors import EnvironmentNotReady
-from runner.core.lock import HarnessPin
+from runner.core.harness import Installation
 from runner.core.owner import Owner
 from runner.images.inputs import Build, Tools
 from runner.images.relock import relock
@@ -133,6 +133,12 @@ licence = "CC0-1.0"
 splitter = { name = "lines-1" }
 parts = [{ kind = "files", path = "files", into = "notes" }]
 """
+CODE = harness_of(
+    {"runner/__init__.py": b'__version__ = "0.1.0"\n'},
+    Installation(
+        "0.1.0", "3.11.7", ">=3.11", "Apache-2.0", ("click>=8.1",), {"pairbench": "runner.cli:main"}, b"click==8.5.1\n"
+    ),
+)
 PLAN_NOTE = "We move to Lisbon in May.\nNobody knows why.\n"
 
 
@@ -249,7 +255,8 @@ def surroundings(images: Path) -> Surroundings:
         interrupts=interrupts,
         owner=owner,
         lives=lambda other: other == owner,
-        harness=HarnessPin(version="0.1.0", source_sha256=sha256_digest(b"code"), python="3.11.7"),
+        harness=CODE.pin,
+        code=lambda: CODE,
         places=Places(images=images / "images", cache=CACHE, runs=RUNS),
     )
     return Surroundings(pods, engine, files, clock, watcher, interrupts, wheels, world, no_engine)

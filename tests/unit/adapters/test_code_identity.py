@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 
 import runner
-from runner.adapters.harness import this_code
+from runner.adapters.harness import installed_versions, package_sources, this_code, this_installation
+from runner.archives.harness import harness_of, source_digest_of_wheel
+from runner.core.harness import pinned_versions
 
 CODE = "from runner.adapters.harness import this_code; print(this_code().source_sha256)"
 
@@ -47,3 +51,43 @@ def test_the_digest_follows_the_files_alone(copied: Path) -> None:
     page.rename(page.with_name("report2.css"))
     third = digest(copied)
     assert len({first, second, third}) == 3
+
+
+def test_the_installation_says_what_it_needs_in_the_versions_that_are_here() -> None:
+    """Every distribution that is needed, also by another, with its hashes from the checkout; no address, no tool."""
+    said = this_installation()
+    versions = pinned_versions(said.requirements)
+    assert {"numpy", "pydantic", "pydantic-core", "markupsafe", "h2"} <= set(versions)
+    assert not {"pairbench", "pytest", "pyarrow", "colorama"} & set(versions)
+    here = installed_versions()
+    assert versions == {name: here[name] for name in versions}
+    assert said.requirements.count(b"--hash=sha256:") > len(versions)
+    assert b"://" not in said.requirements
+    assert said.scripts == {"pairbench": "runner.cli:main"}
+    assert any(line.startswith("pydantic") for line in said.requires)
+
+
+def test_the_wheel_of_this_code_is_this_code() -> None:
+    """Its digest is the lock's, as it was before runs kept their code."""
+    sources = package_sources()
+    made = harness_of(sources, this_installation())
+    assert made.pin == this_code(sources)
+    assert source_digest_of_wheel(made.wheel) == made.pin.source_sha256
+
+
+def test_pip_installs_the_wheel_and_the_command_is_there(tmp_path: Path) -> None:
+    """Without an index; in an environment that has what it needs from elsewhere."""
+    made = harness_of(package_sources(), this_installation())
+    (tmp_path / made.wheel_name).write_bytes(made.wheel)
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    site = tmp_path / "venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, "--no-index", "--no-deps", tmp_path / made.wheel_name], check=True)
+    (site / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n", "utf-8")
+    command = tmp_path / "venv" / "bin" / "pairbench"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == f"pairbench, version {runner.__version__}\n"
+    where = [python, "-c", "import runner; print(runner.__file__)"]
+    found = subprocess.run(where, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout == f"{site / 'runner' / '__init__.py'}\n"

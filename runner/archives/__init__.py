@@ -1,0 +1,1 @@
+"""One file that holds what a stranger needs to verify runs and to run them again."""
