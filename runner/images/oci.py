@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runner.images.layer import Layer
     from runner.images.packages import Drift
     from runner.images.spec import ImageSpec
+    from runner.images.store import Blob
 
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -68,15 +69,20 @@ class BuiltImage:
 def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], base: str) -> BuiltImage:
     """The image that `layers` make, started as `spec` says; `base` says in words what its base is."""
     config = canonical_bytes(_config(arch, spec, layers, base))
-    manifest = canonical_bytes(
+    manifest = manifest_of(config, [layer.blob for layer in layers])
+    return BuiltImage(name, arch, config, manifest, tuple(layers))
+
+
+def manifest_of(config: bytes, layers: Sequence[Blob]) -> bytes:
+    """The manifest of an image with the configuration `config`, whose layers are uncompressed tars."""
+    return canonical_bytes(
         {
             "schemaVersion": 2,
             "mediaType": _MANIFEST,
             "config": _descriptor(_CONFIG, sha256_digest(config), len(config)),
-            "layers": [_descriptor(_LAYER, layer.diff_id, layer.blob.size_bytes) for layer in layers],
+            "layers": [_descriptor(_LAYER, layer.digest, layer.size_bytes) for layer in layers],
         }
     )
-    return BuiltImage(name, arch, config, manifest, tuple(layers))
 
 
 def layout_marker() -> bytes:

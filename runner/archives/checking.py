@@ -1,0 +1,168 @@
+"""Does an archive whose every byte is what its index says hold what the index says?
+
+Bytes were checked before; here it is what they mean: documents that lead to one another, paths, and no blob too many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.archives.frame import INDEX, blob_entry
+from runner.archives.harness import source_digest_of_wheel, wheel_name
+from runner.archives.places import part_fault
+from runner.archives.trees import read_tree
+from runner.archives.trials import members
+from runner.core import layout
+from runner.core.canonical import Digest, parse_json
+from runner.core.errors import EvidenceError
+from runner.images.layer import Layer
+from runner.images.oci import BuiltImage, manifest_of
+from runner.images.store import Blob
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runner.archives.index import ArchivedImage, ArchivedRun, ArchiveIndex
+    from runner.archives.trees import RunTree
+    from runner.images.store import Store
+
+# Configurations, manifests and lists of files are read whole.
+_DOCUMENT_BYTES: Final = 256 << 20
+
+
+def check_index(index: ArchiveIndex) -> None:
+    """The index doesn't contradict itself.
+
+    Raises:
+        EvidenceError: it does.
+    """
+    if index.content() != index.content_sha256:
+        raise _refused(f"what it lists comes to {index.content()}", "content_sha256")
+    for name in index.runs:
+        if fault := part_fault(name):
+            raise _refused(fault, f"runs.{name}")
+    for digest, use in index.uses():
+        if digest not in index.blobs:
+            raise _refused(f"it has no blob for {use}", digest)
+    for source, code in index.harness.items():
+        if source != code.pin.source_sha256 or code.wheel.file != wheel_name(code.pin.version):
+            raise _refused("the code isn't the one that it is called", f"harness.{source}")
+    _check_images(index)
+
+
+def _check_images(index: ArchiveIndex) -> None:
+    configs = [image.config for image in index.images]
+    if len(set(configs)) != len(configs):
+        raise _refused("an image stands twice", "images")
+    layers = index.layers()
+    for digest, use in index.uses():
+        if digest in layers and not use.startswith("a layer"):
+            raise _refused(f"a layer of an image is {use} too", digest)
+    for image in index.images:
+        pin = image.pin
+        ours = image.role == "user" or pin.manifest_digest == image.manifest
+        if pin.config_digest != image.config or pin.diff_ids != image.layers or not ours:
+            raise _refused("its blobs aren't those that it is pinned to", f"images.{pin.name}")
+
+
+def read_trees(index: ArchiveIndex, store: Store) -> dict[str, RunTree]:
+    """The files of every run, all of them blobs of the archive; no blob is there for nothing.
+
+    Raises:
+        EvidenceError: a list isn't one, names a blob that isn't there, or a path that leaves its run.
+    """
+    used, layers = {digest for digest, _ in index.uses()}, index.layers()
+    found: dict[str, RunTree] = {}
+    for name, run in index.runs.items():
+        entry = entry_of(index, run.tree)
+        tree = read_tree(document(index, store, run.tree), entry)
+        for path, listed in tree.listed():
+            pin = index.blobs.get(listed.digest)
+            if listed.digest in layers:
+                raise EvidenceError("a file of a run is a layer of an image", document=entry, key=path)
+            if pin is None or pin.size != listed.size:
+                raise EvidenceError(
+                    f"the archive has no {listed.digest} of {listed.size} bytes", document=entry, key=path
+                )
+            used.add(listed.digest)
+        _check_run(run, tree, entry)
+        found[name] = tree
+    for surplus in sorted(set(index.blobs) - used):
+        raise EvidenceError("nothing in the archive uses it", document=entry_of(index, surplus))
+    return found
+
+
+def check_trials(index: ArchiveIndex, trees: Mapping[str, RunTree], store: Store) -> None:
+    """Every trial is a tar that stays in its folder.
+
+    Raises:
+        EvidenceError: one isn't.
+    """
+    for digest in {listed.digest for tree in trees.values() for listed in tree.trials.values()}:
+        with store.blob_path(digest).open("rb") as stream:
+            members(stream, entry_of(index, digest))
+
+
+def check_code(index: ArchiveIndex, store: Store) -> None:
+    """Every wheel holds the code that it is pinned to.
+
+    Raises:
+        EvidenceError: one holds other code.
+    """
+    for source, code in index.harness.items():
+        entry = entry_of(index, code.wheel.digest)
+        if source_digest_of_wheel(document(index, store, code.wheel.digest), entry) != source:
+            raise EvidenceError(f"its code isn't {source}", document=entry, key=code.wheel.file)
+
+
+def image_of(index: ArchiveIndex, image: ArchivedImage, store: Store) -> BuiltImage:
+    """The image, whose documents lead to one another.
+
+    Raises:
+        EvidenceError: they don't, or aren't those of an image.
+    """
+    config, manifest = document(index, store, image.config), document(index, store, image.manifest)
+    entry = entry_of(index, image.config)
+    value = parse_json(config, entry)
+    match value:
+        case {"os": "linux", "architecture": arch, "rootfs": {"type": "layers", "diff_ids": [*layers]}}:
+            fits = arch == image.arch and tuple(layers) == image.layers
+        case _:
+            fits = False
+    if not fits:
+        raise EvidenceError("it isn't the configuration of this image", document=entry, key=f"image {image.pin.name}")
+    blobs = [Blob(Digest(layer), index.blobs[layer].size) for layer in image.layers]
+    if manifest != manifest_of(config, blobs):
+        where = entry_of(index, image.manifest)
+        raise EvidenceError("it isn't the manifest of this image", document=where, key=f"image {image.pin.name}")
+    layers_of = tuple(Layer("layer", blob, "an archive") for blob in blobs)
+    return BuiltImage(image.pin.name, image.arch, config, manifest, layers_of)
+
+
+def document(index: ArchiveIndex, store: Store, digest: str) -> bytes:
+    """The bytes of a blob that is read whole.
+
+    Raises:
+        EvidenceError: it is too large for what it is.
+    """
+    if index.blobs[digest].size > _DOCUMENT_BYTES:
+        raise EvidenceError(f"it has more than {_DOCUMENT_BYTES} bytes", document=entry_of(index, digest))
+    return b"".join(store.read_blob(Digest(digest)))
+
+
+def entry_of(index: ArchiveIndex, digest: str) -> str:
+    """The name of the entry of the blob `digest`."""
+    return blob_entry(digest, index.blobs[digest].encoding)
+
+
+def _check_run(run: ArchivedRun, tree: RunTree, entry: str) -> None:
+    summary = tree.files.get(layout.SUMMARY)
+    lock = tree.files.get(layout.LOCK)
+    if lock is None or lock.digest != run.lock_sha256:
+        raise EvidenceError("its lock isn't the one of the index", document=entry, key=layout.LOCK)
+    if (summary.digest if summary else "") != run.summary_sha256:
+        raise EvidenceError("its summary isn't the one of the index", document=entry, key=layout.SUMMARY)
+
+
+def _refused(message: str, key: str) -> EvidenceError:
+    return EvidenceError(message, document=INDEX, key=key)

@@ -1,0 +1,323 @@
+"""An archive is read, every byte of it, before anything of it is made use of.
+
+Blobs are unpacked into a private folder under the digests of their bytes. Nothing in an archive chooses a path, a size
+or a time there; whatever isn't exactly what the index says ends the reading with the name of the entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from runner.archives.checking import check_code, check_index, check_trials, document, image_of, read_trees
+from runner.archives.frame import (
+    BLOCK_BYTES,
+    INDEX,
+    LOADABLE,
+    MAX_INDEX_BYTES,
+    README,
+    SEAL,
+    SEAL_BYTES,
+    Entry,
+    entries,
+    loadable,
+    seal_of,
+    total_bytes,
+)
+from runner.archives.harness import HarnessFiles
+from runner.archives.index import ArchiveIndex
+from runner.archives.packing import PIECE_BYTES, unpacked_pieces
+from runner.archives.split import JoinedFile, part_path, translated, whole_path
+from runner.archives.trials import member_chunks, members
+from runner.core import layout
+from runner.core.canonical import Digest, sha256_digest
+from runner.core.errors import EnvironmentNotReady, EvidenceError, StudyError
+from runner.images.archive import archive_chunks
+from runner.images.store import Store
+from runner.images.tarball import end_of_archive, file_header, padding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from runner.archives.index import ArchivedImage
+    from runner.archives.trees import RunTree
+    from runner.images.oci import BuiltImage
+
+MAX_BYTES: Final = 64 << 30
+"""What an archive may come to, unpacked, unless whoever reads it says otherwise."""
+
+_OCTAL: Final = slice(124, 135)
+_NOT_ONE: Final = "it isn't an archive of ours, or it is damaged"
+# Packed and unpacked digests and unpacking run outside the interpreter lock.
+_WORKERS: Final = min(4, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class OpenArchive:
+    """An archive all of whose bytes are what its index says; its blobs lie unpacked in `store`."""
+
+    index: ArchiveIndex
+    index_sha256: Digest
+    store: Store
+    trees: Mapping[str, RunTree]
+
+    def blob(self, digest: str) -> Iterator[bytes]:
+        """The bytes of the blob `digest`."""
+        return self.store.read_blob(Digest(digest))
+
+    def unpack_run(self, name: str, folder: Path) -> None:
+        """`folder` is the run `name`, whole.
+
+        Raises:
+            StudyError: the archive has no such run, or something stands there already.
+            EnvironmentNotReady: the disk refuses.
+        """
+        tree = self.trees.get(name)
+        if tree is None:
+            raise StudyError(f"the archive has no run {name!r}", hint=f"it has {', '.join(self.trees) or 'none'}")
+        if os.path.lexists(folder):
+            raise StudyError("it is there already", document=str(folder), hint="name another folder, or remove it")
+        with translated(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            try:
+                self._lay_down(tree, unfinished)
+                unfinished.chmod(0o777 & ~_umask())
+                unfinished.rename(folder)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
+
+    def images(self, which: Sequence[str] = ()) -> tuple[ArchivedImage, ...]:
+        """The images called `which` by name, tag or digest of the configuration; all when none is called.
+
+        Raises:
+            StudyError: the archive has no such image.
+        """
+        found = {image.config: image for image in self.index.images if not which}
+        for wanted in which:
+            called = [image for image in self.index.images if wanted in {image.pin.name, image.pin.tag, image.config}]
+            if not called:
+                known = ", ".join(image.pin.name for image in self.index.images) or "none"
+                raise StudyError(f"the archive has no image {wanted!r}", hint=f"it has {known}")
+            found |= {image.config: image for image in called}
+        return tuple(found.values())
+
+    def built(self, which: Sequence[str] = ()) -> tuple[BuiltImage, ...]:
+        """Images as if they were built here, whose layers are in `store`; raises as `images` does."""
+        return tuple(image_of(self.index, image, self.store) for image in self.images(which))
+
+    def image_chunks(self, which: Sequence[str] = ()) -> Iterator[bytes]:
+        """Images as one tar that an engine loads, layers not packed; raises as `images` does."""
+        return archive_chunks(self.built(which), self.store)
+
+    def harness(self, source_sha256: str) -> HarnessFiles | None:
+        """The code with that digest, if the archive has it."""
+        code = self.index.harness.get(source_sha256)
+        if code is None:
+            return None
+        wheel, needs = (document(self.index, self.store, part) for part in (code.wheel.digest, code.requirements))
+        return HarnessFiles(code.pin, code.wheel.file, wheel, needs)
+
+    def _lay_down(self, tree: RunTree, folder: Path) -> None:
+        for path, listed in tree.files.items():
+            _lay(folder / path, self.blob(listed.digest))
+        for trial, listed in tree.trials.items():
+            with self.store.blob_path(listed.digest).open("rb") as stream:
+                for member in members(stream, trial):
+                    _lay(folder / layout.TRIALS / trial / member.path, member_chunks(stream, member))
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file, or the parts of one, stands at `path`: a run is a folder."""
+    return path.is_file() or part_path(whole_path(path), 1).is_file()
+
+
+@contextmanager
+def open_archive(
+    path: Path, scratch: Path, *, max_bytes: int = MAX_BYTES, layers: bool = True
+) -> Iterator[OpenArchive]:
+    """The archive `path`, all of which was read and held; what it was unpacked to in `scratch` is gone at the end.
+
+    Without `layers`, those of images are checked like everything else, but not kept.
+
+    Raises:
+        StudyError: there is no such file.
+        EvidenceError: an entry isn't what the index says, or the index isn't one.
+        EnvironmentNotReady: there is no room, or the disk refuses.
+    """
+    with translated(scratch):
+        scratch.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="archive-", dir=scratch))
+    try:
+        store = Store(folder)
+        with JoinedFile(path) as file:
+            index, written = _read_index(file)
+            check_index(index)
+            listed = [*entries(index, len(written))]
+            file.check_size(total_bytes(listed), _cut_entry(listed, file.size))
+            skipped = set() if layers else index.layers()
+            _make_room(index, skipped, folder, max_bytes)
+            _check_texts(file, index, listed)
+            _take_blobs(file, index, listed, _Unpacking(store, skipped))
+        trees = read_trees(index, store)
+        check_trials(index, trees, store)
+        check_code(index, store)
+        for image in index.images:
+            image_of(index, image, store)
+        yield OpenArchive(index, sha256_digest(written), store, trees)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read_index(file: JoinedFile) -> tuple[ArchiveIndex, bytes]:
+    seal = Entry(SEAL, 0, SEAL_BYTES)
+    said = _small(file, seal)
+    header = file.read(seal.end, BLOCK_BYTES)
+    digits = header[_OCTAL]
+    if not digits.isdigit() or digits.strip(b"01234567") or header != file_header(INDEX, int(digits, 8)):
+        raise EvidenceError(_NOT_ONE, document=INDEX)
+    entry = Entry(INDEX, seal.end, int(digits, 8))
+    if entry.size > MAX_INDEX_BYTES:
+        raise EvidenceError(f"it says that it has {entry.size} bytes: too many for an index", document=INDEX)
+    data = _small(file, entry)
+    if said != seal_of(sha256_digest(data)):
+        raise EvidenceError(f"its digest is {sha256_digest(data)}, and {SEAL} says otherwise", document=INDEX)
+    index = ArchiveIndex.from_bytes(data, INDEX)
+    if index.to_bytes() != data:
+        raise EvidenceError("its bytes are not canonical", document=INDEX)
+    return index, data
+
+
+def _small(file: JoinedFile, entry: Entry) -> bytes:
+    """The bytes of an entry that is read whole."""
+    found = file.read(entry.start, BLOCK_BYTES + entry.size + len(padding(entry.size)))
+    if len(found) < entry.end - entry.start:
+        raise EvidenceError("the archive ends here, too early", document=entry.name, hint="copy it again")
+    if found[:BLOCK_BYTES] != entry.header or found[BLOCK_BYTES + entry.size :] != padding(entry.size):
+        raise EvidenceError(_NOT_ONE, document=entry.name)
+    return found[BLOCK_BYTES : BLOCK_BYTES + entry.size]
+
+
+def _cut_entry(listed: list[Entry], size: int) -> str:
+    """The entry in which an archive of `size` bytes ends."""
+    return next((entry.name for entry in listed if size < entry.end), listed[-1].name)
+
+
+def _make_room(index: ArchiveIndex, skipped: set[str], folder: Path, max_bytes: int) -> None:
+    total = index.raw_bytes()
+    if total > max_bytes:
+        raise EvidenceError(
+            f"it says that it unpacks to {total} bytes, and {max_bytes} are allowed",
+            document=INDEX,
+            hint="allow more with --max-size, if you trust where it comes from",
+        )
+    needed = sum(pin.size for digest, pin in index.blobs.items() if digest not in skipped)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise EnvironmentNotReady(
+            f"unpacking the archive takes {needed} bytes, and {free} are free", document=str(folder), hint="make room"
+        )
+
+
+def _check_texts(file: JoinedFile, index: ArchiveIndex, listed: list[Entry]) -> None:
+    """What isn't a blob is what the index says, and nothing follows the last entry."""
+    for entry in listed:
+        if entry.name == LOADABLE and _small(file, entry) != loadable(index):
+            raise EvidenceError("it names other images than the index", document=LOADABLE)
+        if entry.name == README and sha256_digest(_small(file, entry)) != index.readme.sha256:
+            raise EvidenceError("its digest isn't what the index says", document=README)
+    if file.read(listed[-1].end, len(end_of_archive())) != end_of_archive():
+        raise EvidenceError("the archive doesn't end as a tar does", document=listed[-1].name)
+
+
+@dataclass(frozen=True)
+class _Unpacking:
+    store: Store
+    skipped: set[str]
+
+
+def _take_blobs(file: JoinedFile, index: ArchiveIndex, listed: list[Entry], unpacking: _Unpacking) -> None:
+    """Every blob is in the store, but for those that are skipped; the first one that is wrong is named."""
+    with translated(unpacking.store.folder):
+        (unpacking.store.folder / "blobs" / "sha256").mkdir(parents=True)
+    uses = dict(index.uses())
+    pool = ThreadPoolExecutor(_WORKERS)
+    try:
+        for _ in pool.map(lambda entry: _take(file, index, entry, unpacking, uses), (e for e in listed if e.digest)):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _take(file: JoinedFile, index: ArchiveIndex, entry: Entry, unpacking: _Unpacking, uses: Mapping[str, str]) -> None:
+    pin = index.blobs[entry.digest]
+    use = uses.get(entry.digest, "")
+    if file.read(entry.start, BLOCK_BYTES) != entry.header:
+        raise EvidenceError("its header isn't the one that the index gives it", document=entry.name, key=use)
+    packed = _Packed(file, entry)
+    raw = hashlib.sha256()
+    try:
+        with _kept(unpacking, entry.digest) as keep:
+            for piece in unpacked_pieces(pin.encoding, packed.read, pin.size):
+                raw.update(piece)
+                keep(piece)
+    except EvidenceError as error:
+        raise EvidenceError(error.problems[0].message, document=entry.name, key=use) from error
+    if packed.digest() != pin.packed_sha256:
+        raise EvidenceError("its packed bytes aren't those of the index", document=entry.name, key=use)
+    if f"sha256:{raw.hexdigest()}" != entry.digest:
+        raise EvidenceError("its bytes don't have the digest that names it", document=entry.name, key=use)
+    if file.read(entry.body + entry.size, len(padding(entry.size))) != padding(entry.size):
+        raise EvidenceError("what fills its last block isn't empty", document=entry.name, key=use)
+
+
+class _Packed:
+    """The bytes of an entry, one after another, and their digest."""
+
+    def __init__(self, file: JoinedFile, entry: Entry) -> None:
+        self._file = file
+        self._here, self._end = entry.body, entry.body + entry.size
+        self._hasher = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        piece = self._file.read(self._here, min(size, self._end - self._here))
+        self._here += len(piece)
+        self._hasher.update(piece)
+        return piece
+
+    def digest(self) -> str:
+        """Of all of them, those that unpacking had no use for among them."""
+        while self.read(PIECE_BYTES):
+            pass
+        return f"sha256:{self._hasher.hexdigest()}"
+
+
+@contextmanager
+def _kept(unpacking: _Unpacking, digest: str) -> Iterator[Callable[[bytes], object]]:
+    if digest in unpacking.skipped:
+        yield lambda piece: piece
+        return
+    path = unpacking.store.blob_path(Digest(digest))
+    with translated(path), path.open("xb") as stream:
+        yield stream.write
+
+
+def _lay(path: Path, chunks: Iterable[bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
