@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from runner.core.canonical import sha256_digest
+from runner.core.canonical import digest_of, sha256_digest
 from runner.core.errors import StudyError
 from runner.images.compiled import with_compiled
 from runner.images.layer import Layer, held_to_lock
+from runner.images.licences import wheel_licence
 from runner.images.locks import RELOCK_HINT, locked_wheel
-from runner.images.tarball import tree_chunks
+from runner.images.origins import Origin
+from runner.images.records import recorded_layer
 from runner.images.tree import FileEntry, FolderEntry, Held, Pinned, Tree, merged
-from runner.images.wheel import wheel_member, wheel_tree
+from runner.images.wheel import wheel_member, wheel_metadata, wheel_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,16 +39,21 @@ def wheels_layer(spec: ImageSpec, lock: ImageLock, base: Base, build: Build) -> 
         return None
     pinned = sorted(wheel.sha256 for wheel in lock.wheels)
     key = build.key("wheels", {"base": base.key, "drop": list(spec.drop), "wheels": list(pinned), "site": base.site})
-    blob = build.store.layer(key)
-    if blob is None:
+
+    def installed() -> Tree:
         paths = build.wheel_paths([wheel.wheel() for wheel in lock.wheels], base.python_version)
-        trees = (wheel_tree(path, base.site, spec.drop) for _, path in sorted(paths.items()))
-        tree = merged(trees)
+        by_digest = {wheel.sha256: wheel for wheel in lock.wheels}
+        tree = merged(
+            wheel_tree(path, base.site, spec.drop).out_of(_wheel(by_digest[digest], path))
+            for digest, path in sorted(paths.items())
+        )
         build.say(f"compiling {len(lock.wheels)} wheels")
-        blob = build.store.add_layer(key, tree_chunks(with_compiled(tree, [base.site], base.interpreter(build), build)))
+        return with_compiled(tree, [base.site], base.interpreter(build), build)
+
+    blob = recorded_layer(key, installed, build)
     if base.locked:
         held_to_lock("wheels", blob, lock.layers.get("wheels"), build)
-    return Layer("wheels", blob, ", ".join(f"{wheel.name} {wheel.version}" for wheel in lock.wheels))
+    return Layer("wheels", blob, ", ".join(f"{wheel.name} {wheel.version}" for wheel in lock.wheels), key)
 
 
 def file_layers(spec: ImageSpec, lock: ImageLock, python: str, build: Build) -> Iterator[Layer]:
@@ -61,14 +69,9 @@ def file_layers(spec: ImageSpec, lock: ImageLock, python: str, build: Build) -> 
         wheels = {file.to: _source(file, lock) for file in files}
         inputs: list[Json] = [[*_plain(file), wheels[file.to].sha256, _pinned(file, build)] for file in files]
         key = build.key("files", inputs)
-        blob = build.store.layer(key)
-        if blob is None:
-            needed = list({wheel.sha256: wheel.wheel() for wheel in wheels.values()}.values())
-            paths = build.wheel_paths(needed, python)
-            build.say(f"taking {len(files)} files for {name}")
-            blob = build.store.add_layer(key, tree_chunks(_files_tree(files, wheels, paths, build)))
+        blob = recorded_layer(key, partial(_lent, name, files, wheels, python, build), build)
         held_to_lock(name, blob, lock.layers.get(name), build)
-        yield Layer(name, blob, ", ".join(f"{file.to} of {file.wheel} {file.version}" for file in files))
+        yield Layer(name, blob, ", ".join(f"{file.to} of {file.wheel} {file.version}" for file in files), key)
 
 
 def programs_layer(name: str, spec: ImageSpec, base: Base, build: Build) -> Layer | None:
@@ -81,8 +84,10 @@ def programs_layer(name: str, spec: ImageSpec, base: Base, build: Build) -> Laye
     for folder in spec.folders:
         tree.put(folder.path, FolderEntry(folder.mode, folder.uid, folder.gid))
     for program in spec.programs:
-        for path, data in program_files(build.images_dir / (program.image or name), program):
-            tree.put(path, FileEntry(Held(data)))
+        found = dict(program_files(build.images_dir / (program.image or name), program))
+        origin = program_origin(f"images/{program.image or name}/{program.source}", program.to, found)
+        for path, data in found.items():
+            tree.put(path, FileEntry(Held(data), origin=origin))
     if not tree.entries:
         return None
     contents = {
@@ -90,11 +95,15 @@ def programs_layer(name: str, spec: ImageSpec, base: Base, build: Build) -> Laye
     }
     folders = [folder.model_dump(mode="json") for folder in spec.folders]
     key = build.key("programs", {"base": base.key, "files": dict(contents), "folders": folders})
-    blob = build.store.layer(key)
-    if blob is None:
-        below = [program.to for program in spec.programs]
-        blob = build.store.add_layer(key, tree_chunks(with_compiled(tree, below, base.interpreter(build), build)))
-    return Layer("programs", blob, ", ".join(program.to for program in spec.programs))
+    below = [program.to for program in spec.programs]
+    blob = recorded_layer(key, lambda: with_compiled(tree, below, base.interpreter(build), build), build)
+    return Layer("programs", blob, ", ".join(program.to for program in spec.programs), key)
+
+
+def program_origin(name: str, to: str, files: Mapping[str, bytes]) -> Origin:
+    """A folder of ours as what its files came out of: named by `name`, its digest over paths and contents."""
+    contents: dict[str, Json] = {path.removeprefix(f"{to}/"): sha256_digest(data) for path, data in files.items()}
+    return Origin("program", name, "", "", digest_of(contents))
 
 
 def program_files(image_dir: Path, program: Program) -> Iterator[tuple[str, bytes]]:
@@ -132,12 +141,18 @@ def _pinned(file: WheelFile, build: Build) -> str:
     return file.sha256[build.arch]
 
 
-def _files_tree(
-    files: Sequence[WheelFile], wheels: Mapping[str, LockedWheel], paths: Mapping[str, Path], build: Build
-) -> Tree:
+def _lent(name: str, files: Sequence[WheelFile], wheels: Mapping[str, LockedWheel], python: str, build: Build) -> Tree:
+    paths = build.wheel_paths(list({wheel.sha256: wheel.wheel() for wheel in wheels.values()}.values()), python)
+    build.say(f"taking {len(files)} files for {name}")
     tree = Tree()
     for file in files:
-        entry = wheel_member(paths[wheels[file.to].sha256], file.member, file.mode)
+        wheel = wheels[file.to]
+        entry = wheel_member(paths[wheel.sha256], file.member, file.mode)
         content = Pinned(entry.content, _pinned(file, build), f"{file.member} of {file.wheel} {file.version}")
-        tree.put(file.to, replace(entry, content=content))
+        tree.put(file.to, replace(entry, content=content, origin=_wheel(wheel, paths[wheel.sha256])))
     return tree
+
+
+def _wheel(wheel: LockedWheel, path: Path) -> Origin:
+    licence = wheel_licence(wheel_metadata(path))
+    return Origin("wheel", wheel.name, wheel.version, wheel.file, wheel.sha256, licence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +51,15 @@ def with_compiled(tree: Tree, below: Sequence[str], interpreter: Interpreter, bu
     result = Tree(dict(tree.entries))
     compiled = build.tools.bytecode.compile(interpreter.root, interpreter.python, sources, arch=build.arch)
     for path, data in compiled.items():
-        result.put(path, FileEntry(Held(data)))
+        source = tree.file_at(_source_of(path))
+        result.put(path, FileEntry(Held(data), origin=None if source is None else source.origin, compiled=True))
     return result
+
+
+def _source_of(compiled: str) -> str:
+    """Where the source of a compiled file stands (PEP 3147)."""
+    folder, name = posixpath.split(compiled)
+    return f"{posixpath.dirname(folder)}/{name.partition('.')[0]}.py"
 
 
 def _lay_out(tree: Tree, folder: Path) -> None:

@@ -18,9 +18,10 @@ from runner.core.errors import EnvironmentNotReady, EvidenceError
 from runner.images.base import Base, declared_tree
 from runner.images.compiled import unpacked, with_compiled
 from runner.images.layer import Layer
+from runner.images.origins import Origin
+from runner.images.records import add_recorded, record_of
 from runner.images.stack import stacked
 from runner.images.store import Blob
-from runner.images.tarball import tree_chunks
 from runner.images.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ def foreign_base(spec: BaseSpec, image: BaseImage, build: Build) -> Base:
         raise EnvironmentNotReady("the locked base needs apt-get, which this machine hasn't got", document="base")
     key = build.key("foreign", {"image": image.reference, "declared": spec.model_dump(mode="json", exclude={"image"})})
     blobs = _remembered(key, build) or _taken(spec, image, key, build)
-    layers = tuple(Layer("base", blob, image.reference) for blob in blobs)
+    *theirs, ours = blobs
+    layers = (
+        *(Layer("base", blob, image.reference) for blob in theirs),
+        Layer("base", ours, f"users and folders over {image.reference}", key),
+    )
     return Base(layers, key, image.python, spec.python_version, image.site, f"image {image.reference}")
 
 
@@ -66,14 +71,20 @@ def _taken(spec: BaseSpec, image: BaseImage, key: Digest, build: Build) -> list[
 
 
 def _our_layer(spec: BaseSpec, image: BaseImage, key: Digest, blobs: Sequence[Blob], build: Build) -> Blob:
-    below = stacked(blobs, build)
+    below = stacked(blobs, build).out_of(image_origin(image.reference))
     interpreter = unpacked(below, image.python, key, build)
     standard_library = str(PurePosixPath(image.site).parent)
     compiled = with_compiled(below, [standard_library], interpreter, build)
     ours = Tree({path: entry for path, entry in compiled.entries.items() if path not in below.entries})
     for path, entry in declared_tree(spec.model_copy(update={"links": ()})).entries.items():
         ours.put(path, entry)
-    return build.store.add_blob(tree_chunks(ours))
+    return add_recorded(key, ours, build.store)
+
+
+def image_origin(reference: str) -> Origin:
+    """Another image, `name@sha256:<hex>`, as what files came out of."""
+    name, _, digest = reference.partition("@")
+    return Origin("image", name, "", "", digest)
 
 
 def _layers(archive: Path, origin: str, build: Build) -> list[Blob]:
@@ -115,6 +126,8 @@ def _remembered(key: Digest, build: Build) -> list[Blob] | None:
         blobs = [Blob(parse_digest(digest), int(size)) for digest, size in known]
         whole = all(build.store.blob_path(blob.digest).stat().st_size == blob.size_bytes for blob in blobs)
     except (OSError, ValueError, TypeError, EvidenceError):
+        return None
+    if build.recorded and record_of(key, build.store) is None:
         return None
     return blobs if whole else None
 

@@ -34,8 +34,8 @@ class Tools:
 class Build:
     """One build's surroundings: where the declarations and the cache are, for which architecture, how strictly.
 
-    `check_layers` holds every layer of locked inputs against the diff id in the lock. `say` may be called by several
-    threads.
+    `check_layers` holds every layer of locked inputs against the diff id in the lock; `recorded` makes a layer again
+    that is there without its record of where its files came from. `say` may be called by several threads.
     """
 
     images_dir: Path
@@ -44,6 +44,7 @@ class Build:
     arch: str
     frozen: bool = False
     check_layers: bool = True
+    recorded: bool = False
     say: Callable[[str], None] = lambda _: None
 
     def key(self, kind: str, inputs: Json) -> Digest:

@@ -21,6 +21,8 @@ class Layer:
     name: str
     blob: Blob
     made_of: str
+    key: Digest | None = None
+    """The name of its inputs, by which the store finds what its files came out of; None for a layer of another's."""
 
     @property
     def diff_id(self) -> Digest:

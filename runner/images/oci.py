@@ -39,6 +39,8 @@ class BuiltImage:
     manifest: bytes
     layers: tuple[Layer, ...]
     drifted: tuple[Drift, ...] = ()
+    base: str = ""
+    """What its base is, in words: as locked, or what it is instead."""
 
     @property
     def config_digest(self) -> Digest:
@@ -70,7 +72,7 @@ def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], ba
     """The image that `layers` make, started as `spec` says; `base` says in words what its base is."""
     config = canonical_bytes(_config(arch, spec, layers, base))
     manifest = manifest_of(config, [layer.blob for layer in layers])
-    return BuiltImage(name, arch, config, manifest, tuple(layers))
+    return BuiltImage(name, arch, config, manifest, tuple(layers), base=base)
 
 
 def manifest_of(config: bytes, layers: Sequence[Blob]) -> bytes:

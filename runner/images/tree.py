@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from runner.images.origins import Origin
+
 _CHUNK_BYTES = 1 << 20
 
 
@@ -110,6 +112,10 @@ class FileEntry:
     mode: int = 0o644
     uid: int = 0
     gid: int = 0
+    origin: Origin | None = field(default=None, compare=False)
+    """What it came out of; None where nobody said."""
+    compiled: bool = field(default=False, compare=False)
+    """Whether it was compiled here, from a source of that origin."""
 
     def data(self) -> bytes:
         """All of the file's bytes."""
@@ -121,6 +127,7 @@ class LinkEntry:
     """A symbolic link."""
 
     target: str
+    origin: Origin | None = field(default=None, compare=False)
 
 
 Entry: TypeAlias = FolderEntry | FileEntry | LinkEntry
@@ -149,6 +156,15 @@ class Tree:
         """`path` is `entry`, whatever was there; for what a declaration says."""
         self.entries[plain_path(path, path)] = entry
 
+    def out_of(self, origin: Origin) -> Tree:
+        """The same tree, whose files and links all say that they came out of `origin`."""
+        return Tree(
+            {
+                path: entry if isinstance(entry, FolderEntry) else replace(entry, origin=origin)
+                for path, entry in self.entries.items()
+            }
+        )
+
     def with_parents(self) -> Iterator[tuple[str, Entry]]:
         """Every entry in the order of its path's bytes, with the folders above it (0755 of root where not named)."""
         complete = dict(self.entries)
@@ -166,9 +182,9 @@ class Tree:
         """The Python sources beneath the folders `below`, by path; a link to a source is one too."""
         prefixes = tuple(f"{folder}/" for folder in below)
         named = sorted(path for path in self.entries if path.endswith(".py") and path.startswith(prefixes))
-        return {path: entry.data() for path in named if (entry := self._file_at(path)) is not None}
+        return {path: entry.data() for path in named if (entry := self.file_at(path)) is not None}
 
-    def _file_at(self, path: str) -> FileEntry | None:
+    def file_at(self, path: str) -> FileEntry | None:
         """The file that `path` leads to, by one link or none."""
         entry = self.entries.get(path)
         if isinstance(entry, LinkEntry):

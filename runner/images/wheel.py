@@ -55,6 +55,20 @@ def wheel_member(wheel: Path, name: str, mode: int) -> FileEntry:
     raise EvidenceError(f"holds no {name}", document=wheel.name)
 
 
+def wheel_metadata(wheel: Path) -> bytes:
+    """The wheel's `METADATA`; b"" where it has none.
+
+    Raises:
+        EvidenceError: it isn't a wheel.
+    """
+    with _opened(wheel) as archive:
+        for name in archive.namelist():
+            folder, _, rest = name.partition("/")
+            if rest == "METADATA" and folder.endswith(".dist-info"):
+                return archive.read(name)
+    return b""
+
+
 def _held(tree: Tree, archive: zipfile.ZipFile) -> Tree:
     """`tree` with its small files in memory: opening an archive anew for each of thousands costs seconds."""
     held: dict[str, Entry] = {}
