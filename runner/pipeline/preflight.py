@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.core.errors import EnvironmentNotReady, Problem
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from runner.core.resolved import ResolvedStudy
     from runner.pipeline.world import World
-    from runner.ports.engine import Engine
+    from runner.ports.engine import Engine, EngineInfo
 
 _MIB: Final = 1 << 20
 _DISK_RESERVE_BYTES: Final = 512 * _MIB
@@ -25,22 +26,39 @@ def ready_engine(world: World, study: ResolvedStudy, document: str, trials: int)
     Raises:
         EnvironmentNotReady: with everything that is missing.
     """
-    engine, problems = looked_at(world, study, document, trials)
-    if engine is not None:
-        problems += foreign_image_problems(engine, study, document)
-    if engine is None or problems:
+    machine = looked_at(world, study, document, trials)
+    problems = list(machine.problems)
+    if machine.answers is None:
+        raise EnvironmentNotReady.of(problems)
+    engine, info = machine.answers
+    problems += [*_room_problems(info, study, document), *foreign_image_problems(engine, study, document)]
+    if problems:
         raise EnvironmentNotReady.of(problems)
     return engine
 
 
-def looked_at(world: World, study: ResolvedStudy, document: str, trials: int) -> tuple[Engine | None, list[Problem]]:
-    """The engine, if one answers, and everything that this machine lacks to run `trials` trials of `study`."""
-    problems = [*_disk_problems(world, trials), *_clock_problems(world), *_key_problems(world, study)]
+@dataclass(frozen=True)
+class Machine:
+    """This machine, as it was found."""
+
+    answers: tuple[Engine, EngineInfo] | None
+    """The engine; None where none answers."""
+    problems: tuple[Problem, ...]
+    """Everything that it lacks."""
+
+
+def looked_at(world: World, study: ResolvedStudy, document: str, trials: int) -> Machine:
+    """What this machine has and lacks to run `trials` trials of `study`.
+
+    Images, and memory for as many pods at once as the study runs, aren't looked at.
+    """
+    problems = (*_disk_problems(world, trials), *_clock_problems(world), *_key_problems(world, study))
     try:
         engine = world.engine()
-        return engine, [*problems, *_engine_problems(engine, study, document)]
+        info = engine.info()
     except EnvironmentNotReady as error:
-        return None, [*problems, *error.problems]
+        return Machine(None, (*problems, *error.problems))
+    return Machine((engine, info), (*problems, *_engine_problems(info, study, document)))
 
 
 def foreign_image_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:
@@ -60,18 +78,21 @@ def _key_problems(world: World, study: ResolvedStudy) -> Iterator[Problem]:
             yield from error.problems
 
 
-def _engine_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:
-    info, limits = engine.info(), study.limits
-    slots = study.schedule.slots if study.schedule.slots != "auto" else 1
-    needed = slots * limits.pod_memory_bytes
+def _engine_problems(info: EngineInfo, study: ResolvedStudy, document: str) -> Iterator[Problem]:
+    limits = study.limits
     if limits.cpus > info.cpus:
         yield Problem(f"the engine has {info.cpus} CPUs, not {limits.cpus}", document, "limits.cpus")
-    if needed > info.memory_bytes:
-        message = f"{slots} pods may take {needed} bytes, and the engine has {info.memory_bytes}"
-        yield Problem(message, document, "limits.memory_bytes", "lower it, or schedule.slots")
     missing = [name for name, there in info.limits.items() if not there]
     if missing:
         yield Problem(f"it can't limit {', '.join(missing)}", "container engine", hint="trials need these limits")
+
+
+def _room_problems(info: EngineInfo, study: ResolvedStudy, document: str) -> Iterator[Problem]:
+    slots = study.schedule.slots if study.schedule.slots != "auto" else 1
+    needed, there = slots * study.limits.pod_memory_bytes, info.memory_bytes
+    if needed > there:
+        message = f"{slots} pods may take {needed} bytes, and the engine has {there}"
+        yield Problem(message, document, "limits.memory_bytes", "lower it, or schedule.slots")
 
 
 def _disk_problems(world: World, trials: int) -> Iterator[Problem]:

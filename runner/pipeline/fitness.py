@@ -1,0 +1,154 @@
+"""Can a run be rerun here, and what would differ? Everything that stands against it is said at once.
+
+Nothing is started, loaded or written by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from runner.core import layout
+from runner.core.errors import EnvironmentNotReady, Problem, StudyError
+from runner.pipeline import occasions
+from runner.pipeline.manners import Manner, manner_of
+from runner.pipeline.pinning import absent, located
+from runner.pipeline.preflight import foreign_image_problems, looked_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from runner.core.lock import ImagePin
+    from runner.core.resolved import ResolvedStudy
+    from runner.pipeline.folder import Run
+    from runner.pipeline.occasions import Difference
+    from runner.pipeline.originals import Original
+    from runner.pipeline.world import World
+    from runner.ports.engine import Engine, EngineInfo
+
+_PYTHON: Final = "harness.python"
+_OWN_CODE: Final = "rerun it with its own code ({own}), or with this code, whose figures may be others: --this-code"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What whoever reruns a run may ask for."""
+
+    live: bool = False
+    """To measure afresh, with the provider's key."""
+    this_code: bool = False
+    """To go on though the code at hand isn't the run's."""
+    slots: int | None = None
+    """How many pods run at once; None: as many as in the original."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What a rerun may take from where its original came from: an archive, or nothing but the run's own folder."""
+
+    pins: tuple[ImagePin, ...] = ()
+    """Images."""
+    chunks: Callable[[Sequence[ImagePin]], Iterable[bytes]] = lambda _pins: ()
+    """What an engine loads to hold these images."""
+    own_code: str = "pairbench archive it where it ran: the archive's README.txt says how its own code is started"
+    """How the code that the run keeps is started."""
+
+    def holds(self, pin: ImagePin) -> bool:
+        """Whether the very image that `pin` names is here."""
+        return any(pin.config_digest == held.config_digest and pin.diff_ids == held.diff_ids for held in self.pins)
+
+    def foreign(self, reference: str) -> ImagePin | None:
+        """The image that an arm names by a registry's digest, under that name."""
+        held = next((held for held in self.pins if reference in {held.name, held.tag}), None)
+        return None if held is None else held.model_copy(update={"name": reference})
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How an original is rerun here."""
+
+    engine: Engine
+    info: EngineInfo
+    manner: Manner
+    notices: tuple[str, ...]
+    """What differs from the original's occasion, or can't be promised."""
+    detail: Mapping[str, str] = field(default_factory=dict)
+    """What differs, as the ledger tells it."""
+
+
+def fit_of(world: World, original: Original, asked: Asked, shelf: Shelf) -> Fit:
+    """How `original` is rerun here, as `asked` for.
+
+    Raises:
+        StudyError: it can't be rerun in this way; with everything else that stands against it.
+        EnvironmentNotReady: something is missing or can't be honoured here; all of it.
+        EvidenceError: the original's cassette or contract is damaged.
+    """
+    run = original.run
+    wrong: list[Problem] = []
+    manner = Manner("again", run.study)
+    try:
+        manner = manner_of(world.files, run, live=asked.live)
+    except StudyError as error:
+        wrong += error.problems
+    manner = replace(manner, study=_with_slots(manner.study, asked.slots))
+    differences = _declared(run.study, manner.study)
+    code = [*occasions.code_differences(run.lock, world.harness), *occasions.launch_differences(run.lock, manner.study)]
+    machine = looked_at(world, manner.study, layout.STUDY, len(run.plan.trials))
+    missing = [*machine.problems, *(() if asked.this_code else _code_problems(code, shelf))]
+    notices: list[str] = []
+    differences += code
+    if machine.answers is not None:
+        engine, info = machine.answers
+        missing += [
+            *occasions.engine_problems(run.lock, info),
+            *occasions.room_problems(manner.study, info),
+            *_image_problems(engine, run, shelf),
+        ]
+        differences += occasions.engine_differences(run.lock, info)
+        notices += occasions.room_notices(manner.study, info)
+    if wrong:
+        raise StudyError.of([*wrong, *missing])
+    if machine.answers is None or missing:
+        raise EnvironmentNotReady.of(missing)
+    notices += occasions.evidence_notices(world.files, run, manner)
+    return Fit(
+        *machine.answers,
+        manner=manner,
+        notices=(*map(str, differences), *notices),
+        detail=occasions.as_detail(differences),
+    )
+
+
+def _with_slots(study: ResolvedStudy, slots: int | None) -> ResolvedStudy:
+    if slots is None:
+        return study
+    return study.model_copy(update={"schedule": study.schedule.model_copy(update={"slots": slots})})
+
+
+def _declared(before: ResolvedStudy, now: ResolvedStudy) -> list[Difference]:
+    """What of the study isn't as it was declared."""
+    pairs = (
+        ("study.model.mode", before.model.mode, now.model.mode),
+        ("study.schedule.slots", str(before.schedule.slots), str(now.schedule.slots)),
+    )
+    return [occasions.Difference(key, was, is_) for key, was, is_ in pairs if was != is_]
+
+
+def _code_problems(differences: Sequence[Difference], shelf: Shelf) -> Iterator[Problem]:
+    """That the code at hand isn't the run's, and what it would do otherwise."""
+    for number, one in enumerate(one for one in differences if one.key != _PYTHON):
+        hint = "" if number else _OWN_CODE.format(own=shelf.own_code)
+        yield Problem(f"it was {one.before}, and is {one.now}", layout.LOCK, one.key, hint)
+
+
+def _image_problems(engine: Engine, run: Run, shelf: Shelf) -> Iterator[Problem]:
+    """Every image that the engine hasn't got and nobody brings."""
+    for pin in run.lock.images:
+        if not shelf.holds(pin) and located(engine, pin) is None:
+            yield absent(pin)
+    brought = {pin.name for pin in run.lock.images} | {
+        arm.image for arm in run.study.arms if shelf.foreign(arm.image) is not None
+    }
+    arms = tuple(arm for arm in run.study.arms if arm.image not in brought)
+    yield from foreign_image_problems(engine, run.study.model_copy(update={"arms": arms}), layout.STUDY)
