@@ -15,7 +15,7 @@ import click
 import structlog
 
 import runner
-from runner.cli import corpora, images, logs, machine, reviewing, runs
+from runner.cli import corpora, image_facts, images, logs, machine, reviewing, runs
 from runner.core.errors import ExitCode, PairbenchError
 
 
@@ -27,6 +27,8 @@ def program(*, verbose: bool) -> None:
     logs.configure(verbose=verbose)
 
 
+images.images.add_command(image_facts.show)
+images.images.add_command(image_facts.check)
 for command in (
     machine.doctor,
     images.images,
