@@ -277,6 +277,10 @@ REPLAYED = "replayed.json"
 SIDECAR = "sidecar.jsonl"
 ENGINE = "engine.json"
 LAUNCH = "launch.json"
+IN_FILES = "in.json"
+GATEWAY_CONFIG = "gateway.json"
+COMPOSE = "compose.yaml"
+"""With which the attempt is made again by hand."""
 
 
 @dataclass(frozen=True)

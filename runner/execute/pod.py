@@ -14,9 +14,12 @@ from runner.core.errors import EngineError, EngineGoneError
 from runner.core.events import plain_text
 from runner.core.evidence import (
     BODIES,
+    COMPOSE,
     ENGINE,
     EXCHANGES,
     EXIT,
+    GATEWAY_CONFIG,
+    IN_FILES,
     LAUNCH,
     RECORDING,
     REPLAYED,
@@ -27,36 +30,27 @@ from runner.core.evidence import (
     OutcomeHint,
 )
 from runner.core.gateway import KEY_FOLDER, KEY_NAME
-from runner.core.owner import ATTEMPT, ROLE, TRIAL, volume_name
+from runner.core.in_files import in_files
+from runner.core.owner import volume_name
 from runner.core.tars import TreeFile, tar_of
+from runner.execute.by_hand import compose_file
+from runner.execute.containers import STORE_BYTES, gateway_spec, labels, sidecar_spec, trial_spec, volumes
 from runner.execute.last_words import last_words
-from runner.ports.engine import ContainerSpec, Mount, Tmpfs, TmpfsVolume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runner.core.evidence import ContainerFacts
-    from runner.core.gateway import GatewayConfig
-    from runner.core.launch import PodLaunch
-    from runner.core.plan import PlannedTrial
-    from runner.core.secret import Secret
-    from runner.core.study import Limits
+    from runner.execute.order import PodOrder
     from runner.ports.clock import Clock
-    from runner.ports.engine import Engine, Entry
-
-SUPERVISOR_ID: Final = 10001
-CLIENT_ID: Final = 10002
-SIDECAR_ID: Final = 10003
-GATEWAY_ID: Final = 10004
+    from runner.ports.engine import ContainerSpec, Engine, Entry
 
 _MIB: Final = 1 << 20
 _READY_MS: Final = 30_000
 _SEAL_MS: Final = 10_000
 # What the host grants the supervisor beyond its own deadlines before it ends the container itself.
 _HOST_SLACK_MS: Final = 10_000
-_OWN_PIDS: Final = 64
 _SIDECAR_LOG_BYTES: Final = 16 * _MIB
-_STORE_BYTES: Final = 16 * _MIB
 _STORE_MS: Final = 30_000
 # What the contract of the pod doesn't know is named up to a number: the ledger keeps it.
 _MOST_REFUSED: Final = 20
@@ -64,45 +58,6 @@ _NAME_CHARACTERS: Final = 200
 _KNOWN_OTHERS: Final = frozenset({"pod/run/gateway.sock"})
 _OUT = {"stdout.jsonl": STDOUT, "stderr.txt": STDERR, "exit.json": EXIT}
 _GATEWAY_OUT = {name: name for name in (EXCHANGES, BODIES, RECORDING, REPLAYED)}
-
-
-VOLUME_ROLES: Final = ("gateway-in", "trial-in", "pod", "secret")
-"""Of every volume that a pod may have; `volume_name` makes its name of the pod's and this."""
-
-
-@dataclass(frozen=True)
-class PodImages:
-    """References of the images of one pod."""
-
-    gateway: str
-    sidecar: str
-    trial: str
-
-
-@dataclass(frozen=True)
-class PodOrder:
-    """Everything that one attempt's pod is made of."""
-
-    planned: PlannedTrial
-    attempt: int
-    prefix: str
-    """Begins the names of its containers; no other attempt has the same."""
-    labels: Mapping[str, str]
-    images: PodImages
-    launch: PodLaunch
-    gateway: GatewayConfig
-    joins_sidecar: bool
-    workspace_volume: str
-    index_volume: str
-    limits: Limits
-    gateway_files: Mapping[str, bytes] = field(default_factory=dict)
-    """What the gateway finds in `/in` beside its configuration."""
-    network: str | None = None
-    """The gateway's way out; None: it has none."""
-    key: Secret | None = None
-    """The provider's, for the gateway alone."""
-    prints_store: bool = False
-    """What the sidecar's store holds when the trial has ended is evidence."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +105,7 @@ class Pod:
             elif not sidecar_ready:
                 self._fail(OutcomeHint.SIDECAR_NOT_READY, "the sidecar did not say that it is ready")
             else:
-                self._make("trial", self._trial_spec())
+                self._make("trial", trial_spec(self.order, self._containers["sidecar"]))
         except EngineError as error:
             self._fail_with(error)
 
@@ -186,7 +141,11 @@ class Pod:
 
     def collect(self) -> Collected:
         """What the attempt left behind; whatever can't be read is left out, and `engine.json` says why."""
-        files: dict[str, bytes] = {LAUNCH: self.order.launch.spec.to_bytes()}
+        files: dict[str, bytes] = {
+            LAUNCH: self.order.launch.spec.to_bytes(),
+            IN_FILES: in_files(self.order.launch).to_bytes(),
+            GATEWAY_CONFIG: self.order.gateway.to_bytes(),
+        }
         refused: list[str] = []
         try:
             self._prove_gone(self._containers.get("trial"))
@@ -195,6 +154,8 @@ class Pod:
         except EngineError as error:
             self._fail_with(error)
         files[ENGINE] = self._engine_facts().to_bytes()
+        identities = {role: facts.image for role, facts in self._facts.items()}
+        files[COMPOSE] = compose_file(self.order, identities, recorded=RECORDING in files)
         return Collected(files, tuple(refused))
 
     def dispose(self) -> None:
@@ -223,23 +184,11 @@ class Pod:
         if isinstance(error, EngineGoneError):
             self.engine_gone = error
 
-    def _labels(self, role: str) -> dict[str, str]:
-        own = {TRIAL: self.order.planned.trial, ATTEMPT: str(self.order.attempt), ROLE: role}
-        return {**self.order.labels, **own}
-
-    def _volume(self, role: str) -> str:
-        return volume_name(self.order.prefix, role)
-
     def _make_volumes(self) -> None:
-        pod = TmpfsVolume(self.order.limits.pod_bytes, GATEWAY_ID, SUPERVISOR_ID, "1770")
-        roles: list[tuple[str, TmpfsVolume | None]] = [("gateway-in", None), ("trial-in", None), ("pod", pod)]
-        if self.order.key is not None:
-            # In memory, and no longer than a container that mounts it runs: only the gateway does.
-            roles.append(("secret", TmpfsVolume(_MIB, GATEWAY_ID, GATEWAY_ID, "0700")))
-        for role, tmpfs in roles:
-            name = self._volume(role)
+        for role, tmpfs in volumes(self.order).items():
+            name = volume_name(self.order.prefix, role)
             self._volumes.append(name)
-            self.engine.create_volume(name, self._labels(role), tmpfs)
+            self.engine.create_volume(name, labels(self.order, role), tmpfs)
 
     def _make(self, role: str, spec: ContainerSpec) -> str:
         container = self.engine.create(spec)
@@ -247,25 +196,7 @@ class Pod:
         return container
 
     def _start_gateway(self) -> bool:
-        spec = ContainerSpec(
-            name=f"{self.order.prefix}-gateway",
-            image=self.order.images.gateway,
-            labels=self._labels("gateway"),
-            user=f"{GATEWAY_ID}:{GATEWAY_ID}",
-            groups=(SUPERVISOR_ID,),
-            network=self.order.network,
-            memory_bytes=self.order.limits.gateway_memory_bytes,
-            pids=_OWN_PIDS,
-            cpus=1,
-            mounts=(
-                Mount(self._volume("gateway-in"), "/in", read_only=False),
-                Mount(self._volume("trial-in"), "/trial-in", read_only=False),
-                Mount(self._volume("pod"), "/pod", read_only=False),
-                *((Mount(self._volume("secret"), KEY_FOLDER, read_only=False),) if self.order.key is not None else ()),
-            ),
-            tmpfs=(Tmpfs("/tmp", 16 * _MIB, GATEWAY_ID, GATEWAY_ID, "0700"),),  # noqa: S108 - in the container
-        )
-        gateway = self._make("gateway", spec)
+        gateway = self._make("gateway", gateway_spec(self.order))
         files = {"gateway.json": self.order.gateway.to_bytes(), **self.order.gateway_files}
         self.engine.put_tar(gateway, "/in", tar_of({name: TreeFile(data) for name, data in files.items()}))
         inside = {file.name: TreeFile(file.data) for file in self.order.launch.in_files()}
@@ -281,47 +212,7 @@ class Pod:
         return self.engine.signal_until(gateway, "SIGUSR2", "keyed", _SEAL_MS)
 
     def _start_sidecar(self) -> bool:
-        memory_bytes = self.order.limits.sidecar_memory_bytes
-        spec = ContainerSpec(
-            name=f"{self.order.prefix}-sidecar",
-            image=self.order.images.sidecar,
-            labels=self._labels("sidecar"),
-            user=f"{SIDECAR_ID}:{SIDECAR_ID}",
-            memory_bytes=memory_bytes,
-            pids=_OWN_PIDS,
-            cpus=1,
-            command=("--dump", str(_STORE_BYTES)) if self.order.prints_store else None,
-            mounts=(Mount(self.order.index_volume, "/index", read_only=True),),
-            tmpfs=(
-                # The other half is left for what Qdrant makes of it.
-                Tmpfs("/qdrant/storage", memory_bytes // 2, SIDECAR_ID, SIDECAR_ID, "0700"),
-                Tmpfs("/tmp", 16 * _MIB, SIDECAR_ID, SIDECAR_ID, "0700"),  # noqa: S108 - in the container
-            ),
-        )
-        return self.engine.start_until_ready(self._make("sidecar", spec), _READY_MS)
-
-    def _trial_spec(self) -> ContainerSpec:
-        limits = self.order.limits
-        return ContainerSpec(
-            name=f"{self.order.prefix}-trial",
-            image=self.order.images.trial,
-            labels=self._labels("trial"),
-            user="0:0",
-            capabilities=("SETUID", "SETGID", "KILL", "SETPCAP"),
-            network_of=self._containers["sidecar"] if self.order.joins_sidecar else None,
-            memory_bytes=limits.memory_bytes,
-            pids=limits.pids,
-            cpus=limits.cpus,
-            mounts=(
-                Mount(self._volume("trial-in"), "/in", read_only=True),
-                Mount(self.order.workspace_volume, "/workspace", read_only=True),
-                Mount(self._volume("pod"), "/pod", read_only=False),
-            ),
-            tmpfs=(
-                Tmpfs("/home/agent", limits.home_bytes, CLIENT_ID, CLIENT_ID, "0700"),
-                Tmpfs("/tmp", limits.tmp_bytes, 0, 0, "1777"),  # noqa: S108 - in the container
-            ),
-        )
+        return self.engine.start_until_ready(self._make("sidecar", sidecar_spec(self.order)), _READY_MS)
 
     def _prove_gone(self, trial: str | None) -> None:
         if self._gone or trial is None:
@@ -373,7 +264,7 @@ class Pod:
         self._facts["sidecar"] = seen.facts
         limit = _SIDECAR_LOG_BYTES
         if self.order.prints_store and seen.running:
-            limit += _STORE_BYTES
+            limit += STORE_BYTES
             # A store that isn't printed is missed in the evidence, and told there. The engine keeps what a container
             # printed a moment later than it passes it on: all of it is there when the container has ended.
             if self.engine.signal_until(sidecar, "SIGTERM", "dumped", _STORE_MS):

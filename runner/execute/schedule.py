@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from runner.core.plan import PlannedTrial
     from runner.core.study import Schedule
     from runner.execute.journal import Journal
-    from runner.execute.pod import Collected, PodOrder
+    from runner.execute.order import PodOrder
+    from runner.execute.pod import Collected
     from runner.ports.clock import Clock
     from runner.ports.engine import Engine, Owned
     from runner.ports.files import Files

@@ -21,7 +21,7 @@ from runner.core.launch import GATEWAY_SOCKET
 from runner.core.masks import MASKS
 from runner.core.owner import pod_name, volume_name
 from runner.core.spending import UNCAPPED_MICROUSD, spending_for
-from runner.execute.pod import PodImages, PodOrder
+from runner.execute.order import PodImages, PodOrder
 from runner.execute.schedule import Standing
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Orders:
             joins_sidecar=arm.sidecar,
             workspace_volume=volume_name(run, task.corpus, "workspace"),
             index_volume=volume_name(run, task.corpus, "index"),
+            corpus=task.corpus,
             limits=study.limits,
             gateway_files=self._gateway_files(planned),
             prints_store=task.cases is not None,

@@ -14,7 +14,7 @@ from runner.core.ledger import open_attempts, without_torn_end
 from runner.core.outcomes import Outcome
 from runner.core.owner import pod_name, volume_name
 from runner.execute.journal import Journal
-from runner.execute.pod import VOLUME_ROLES
+from runner.execute.order import VOLUME_ROLES
 from runner.execute.schedule import end_detail, remove_run
 from runner.pipeline import imaging
 from runner.pipeline.executing import Ran, execute

@@ -11,7 +11,7 @@ from runner.core.owner import RUN
 from runner.core.plan import PlannedTrial
 from runner.core.resolved import ResolvedArm, ResolvedStudy, ResolvedTask
 from runner.core.study import Caps, ClaudeCodeClient, Limits
-from runner.execute.pod import PodImages, PodOrder
+from runner.execute.order import PodImages, PodOrder
 from runner.ports.engine import ImageFacts
 from tests.fakes.engine import FakeEngine
 
@@ -89,6 +89,7 @@ def order(trial: PlannedTrial, attempt: int = 1, *, joins_sidecar: bool = False)
         joins_sidecar=joins_sidecar,
         workspace_volume=WORKSPACE,
         index_volume=INDEX,
+        corpus="notes",
         limits=LIMITS,
     )
 

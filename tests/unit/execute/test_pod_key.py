@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from runner.core.evidence import OutcomeHint
 from runner.core.secret import Secret
-from runner.execute.pod import Pod, PodOrder
+from runner.execute.pod import Pod
 from tests.fakes.engine import FakeEngine, Hang
 from tests.fakes.orders import order, planned, pod_engine
 from tests.fakes.pods import Pods
 
 if TYPE_CHECKING:
+    from runner.execute.order import PodOrder
     from tests.fakes.engine import Behaviour, Box, Script
 
 KEY = "sk-a-key"

@@ -24,14 +24,19 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 FILES = [
     "bodies.jsonl.zst",
+    "compose.yaml",
     "engine.json",
     "exchanges.jsonl",
     "exit.json",
+    "gateway.json",
+    "in.json",
     "launch.json",
     "sidecar.jsonl",
     "stderr.txt",
     "stdout.jsonl",
 ]
+GIVEN = ["compose.yaml", "engine.json", "gateway.json", "in.json", "launch.json"]
+"""What is known of an attempt that left nothing."""
 
 
 class Life:
@@ -189,7 +194,7 @@ def test_a_gateway_that_is_not_ready(behaviour: Behaviour) -> None:
     assert facts.outcome_hint is OutcomeHint.GATEWAY_NOT_READY
     assert facts.detail == "the gateway did not say that it is ready"
     assert facts.trial is None
-    assert sorted(collected.files) == ["engine.json", "launch.json", "sidecar.jsonl"]
+    assert sorted(collected.files) == [*GIVEN, "sidecar.jsonl"]
     life.pod.dispose()
     assert life.left() == []
 
@@ -256,7 +261,7 @@ def test_evidence_of_a_trial_that_cannot_be_ended_is_not_read() -> None:
     facts = life.facts(collected)
     assert not facts.gone_proven
     assert facts.pod_ms is None
-    assert sorted(collected.files) == ["engine.json", "launch.json"]
+    assert sorted(collected.files) == GIVEN
 
 
 def out_of_memory(box: Box) -> Exit:
@@ -313,7 +318,7 @@ def test_a_gateway_that_dies_takes_the_evidence_along() -> None:
     assert facts.trial is not None
     assert facts.gateway.exit_code == 3
     assert facts.gateway.finished_at < facts.trial.finished_at
-    assert sorted(collected.files) == ["engine.json", "launch.json", "sidecar.jsonl"]
+    assert sorted(collected.files) == [*GIVEN, "sidecar.jsonl"]
 
 
 def untidy(box: Box) -> int:

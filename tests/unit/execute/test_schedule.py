@@ -111,9 +111,12 @@ def test_the_ledger_names_every_file_of_an_attempt() -> None:
     line = next(line for line in stage.ledger if line.kind == "attempt_ended")
     assert sorted(name.rpartition("/")[2] for name in line.files) == [
         "bodies.jsonl.zst",
+        "compose.yaml",
         "engine.json",
         "exchanges.jsonl",
         "exit.json",
+        "gateway.json",
+        "in.json",
         "launch.json",
         "sidecar.jsonl",
         "stderr.txt",
