@@ -37,7 +37,7 @@ _RUN_LABEL = "pairbench.run"
 _CALL_TIMEOUT_S = 60
 # Any will do to ask an engine for its own, which is asked without a version.
 _ANY_VERSION = "1.41"
-# The engine hands out a gigabyte of image in a few seconds; a minute of silence during a load is no fault yet.
+# An engine says nothing while it unpacks or collects a gigabyte of image: a minute of silence is no fault yet.
 _LOAD_TIMEOUT_S = 600
 _READY_LINE_BYTES = 65536
 _CHUNK_BYTES = 1 << 16
@@ -99,6 +99,14 @@ class DockerEngine:
                 answer = json.loads(line)
                 if "error" in answer:
                     raise EngineError(str(answer["error"]), document="load images")
+
+    def save_image(self, reference: str) -> Iterator[bytes]:
+        """A tar as `docker save` makes it of the image: configuration, layers, and a manifest that leads to them."""
+        with (
+            _translated(f"save {reference}"),
+            self._opened("GET", "/images/get", {"names": reference}, _LOAD_TIMEOUT_S) as response,
+        ):
+            yield from response.iter_content(_PIECE_BYTES, decode_unicode=False)
 
     def image(self, reference: str) -> ImageFacts | None:
         """The image, or None when the engine hasn't got it."""
@@ -309,7 +317,9 @@ class DockerEngine:
             yield _Output(channel, (data for _, data in docker.utils.socket.frames_iter(channel, tty=False)))
 
     @contextlib.contextmanager
-    def _opened(self, method: str, path: str, parameters: Mapping[str, str | int]) -> Iterator[Any]:
+    def _opened(
+        self, method: str, path: str, parameters: Mapping[str, str | int], timeout_s: int = _CALL_TIMEOUT_S
+    ) -> Iterator[Any]:
         """A response whose body is read piece by piece; its connection is given back at the end, read or not.
 
         The SDK's own streams keep theirs until they are collected as garbage.
@@ -321,7 +331,7 @@ class DockerEngine:
             params=parameters,
             headers=headers,
             stream=True,
-            timeout=_CALL_TIMEOUT_S,
+            timeout=timeout_s,
         )
         try:
             self._api._raise_for_status(response)  # noqa: SLF001 - the SDK's own translation of an error body

@@ -79,6 +79,9 @@ def _assembled(
     # By rate of change: what changes most often comes last, so that the rest is shared.
     layers = [layer for layer in (*base.layers, wheels, *files, programs) if layer is not None]
     image = assembled(name, build.arch, read_image(name, build.images_dir), layers, base.state)
+    if not build.store.blob_path(image.config_digest).exists():
+        # Whoever archives the image later finds it by its digest, whatever the declarations say by then.
+        build.store.add_blob([image.config])
     return replace(image, drifted=base.drifted)
 
 

@@ -143,6 +143,9 @@ class Engine(Protocol):
     def load_images(self, chunks: Iterable[bytes]) -> None:
         """The images of the archive that `chunks` make up are there."""
 
+    def save_image(self, reference: str) -> Iterator[bytes]:
+        """A tar as `docker save` makes it of the image: configuration, layers, and a manifest that leads to them."""
+
     def image(self, reference: str) -> ImageFacts | None:
         """The image, or None when the engine hasn't got it."""
 

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from runner.archives.saved import read_saved
+from runner.core.canonical import canonical_bytes, sha256_digest
 from runner.core.errors import EngineError
 from runner.core.owner import RUN
 from runner.core.tars import TreeFile, tar_of
+from runner.images.store import Store
 from runner.ports.engine import Entry, Mount, Tmpfs, TmpfsVolume
 from tests.contract.engine.conftest import Program
 from tests.fakes.engine import Hang, Pause
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from tests.contract.engine.conftest import Bench
     from tests.fakes.engine import Box, Script
 
@@ -550,3 +557,35 @@ def test_a_kill_is_no_death_by_memory(bench: Bench) -> None:
     bench.engine.kill(box)
     assert bench.engine.wait(box, 30_000) == 137
     assert not bench.engine.inspect(box).facts.oom_killed
+
+
+@pytest.fixture
+def tiny(bench: Bench, request: pytest.FixtureRequest) -> Iterator[tuple[str, bytes, bytes]]:
+    """The tag, configuration and only layer of an image that the engine was given."""
+    layer = tar_of({"hello": TreeFile(b"hello\n")})
+    diff_id = sha256_digest(layer)
+    config = canonical_bytes(
+        {"architecture": "amd64", "os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": [diff_id]}}
+    )
+    tag = f"pairbench/contract-saved:{os.getpid()}"
+    name = f"blobs/sha256/{sha256_digest(config).removeprefix('sha256:')}"
+    manifest = canonical_bytes([{"Config": name, "RepoTags": [tag], "Layers": ["layer.tar"]}])
+    members = {name: TreeFile(config), "layer.tar": TreeFile(layer), "manifest.json": TreeFile(manifest)}
+    bench.engine.load_images([tar_of(members)])
+    yield tag, config, layer
+    if request.node.callspec.params["bench"] == "docker":
+        request.getfixturevalue("engine").images.remove(tag, force=True)
+
+
+def test_an_image_is_saved_as_it_was_given(bench: Bench, tiny: tuple[str, bytes, bytes], tmp_path: Path) -> None:
+    """Whoever archives an image gets the configuration that its id is the digest of, and its layers."""
+    tag, config, layer = tiny
+    saved = read_saved(bench.engine.save_image(tag), Store(tmp_path), tag)
+    assert saved.config == config
+    assert [b"".join(Store(tmp_path).read_blob(blob.digest)) for blob in saved.layers] == [layer]
+
+
+def test_an_image_that_is_not_there_cant_be_saved(bench: Bench) -> None:
+    """It is an error, and not an empty archive."""
+    with pytest.raises(EngineError):
+        b"".join(bench.engine.save_image("pairbench/absent:1"))
