@@ -1,0 +1,223 @@
+"""Which fields of a run's documents may differ when the run is repeated, and why: the one list of them.
+
+Whatever isn't named here must be equal: answers, usage, outcomes, attempts, tool calls, scores, every statistic of
+these, and gates that rest on them. A field that is named must still be of the same shape on both sides.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from runner.core import layout
+
+
+class Reason(enum.StrEnum):
+    """Why a field may differ."""
+
+    CLOCK = "clock"
+    KERNEL = "kernel"
+    OCCASION = "occasion"
+    EVIDENCE = "evidence"
+    PLACE = "place"
+    WORST_CASE = "worst case"
+    REPLAY = "replay"
+
+    @property
+    def words(self) -> str:
+        """The reason as a sentence has it."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Reason.CLOCK: "read off a clock, or computed from what was",
+    Reason.KERNEL: "the kernel's accounts of processor and memory",
+    Reason.OCCASION: "name and moments of the run, and digests of documents that hold them",
+    Reason.EVIDENCE: "digests of raw files, which hold moments, identifiers of containers, and the attempt's tokens",
+    Reason.PLACE: "the machine, the engine and the interpreter that the run had",
+    Reason.WORST_CASE: "what caps count of an answer that was cut follows from the size of its request, whose masked "
+    "places may have another length",
+    Reason.REPLAY: "who answers: what was recorded in the one run is played in the other",
+}
+
+
+class Shape(enum.Enum):
+    """What a field that may differ must be on both sides."""
+
+    INTEGER = enum.auto()
+    INTEGERS = enum.auto()
+    FIGURE = enum.auto()
+    """An integer, or why there is none: a clock may decide which, as where nothing varies."""
+    DIGEST = enum.auto()
+    MOMENT = enum.auto()
+    TEXT = enum.auto()
+    TEXTS = enum.auto()
+    AMOUNTS = enum.auto()
+    """Texts that are equal but for their digits."""
+    ANY = enum.auto()
+    """Anything, and also nothing."""
+
+
+class Where(enum.Enum):
+    """Where a field may differ."""
+
+    EVERYWHERE = enum.auto()
+    CLOCKED = enum.auto()
+    """In what is said of a measure whose unit is read off a clock or off the kernel's accounts."""
+    CAPPED = enum.auto()
+    """In a trial or an attempt that a cap ended."""
+    CUT = enum.auto()
+    """Where an answer was cut, or an attempt was followed by another."""
+    LATENCIES = enum.auto()
+    """In what is said of the document of latencies."""
+
+
+@dataclass(frozen=True)
+class Volatile:
+    """Fields that may differ: those of `document` (`*` for any part of its path) to which `path` leads.
+
+    `[]` in a path is any item of a list, `*` any key; "" is the document as a whole.
+    """
+
+    document: str
+    path: tuple[str, ...]
+    reason: Reason
+    shape: Shape
+    where: Where = Where.EVERYWHERE
+
+    @property
+    def field(self) -> str:
+        """The path as it is written."""
+        return ".".join(self.path).replace(".[]", "[]")
+
+
+CLOCKED_UNITS: Final = ("ms", "us", "bytes")
+"""Of measures that are read off a clock, or off the kernel's accounts."""
+CLOCKED_MEASURES: Final = ("latency_p50_us", "latency_p95_us")
+"""Measures of gates that a summary has no unit for."""
+
+
+def _of(
+    document: str,
+    reason: Reason,
+    shape: Shape,
+    *paths: str,
+    where: Where = Where.EVERYWHERE,
+) -> tuple[Volatile, ...]:
+    return tuple(Volatile(document, path_of(path), reason, shape, where) for path in paths)
+
+
+def path_of(text: str) -> tuple[str, ...]:
+    """The steps of a written path: `attempts[].evidence.*` has four."""
+    return tuple(text.replace("[]", ".[]").split(".")) if text else ()
+
+
+def _clocked(*paths: str) -> tuple[Volatile, ...]:
+    return _of(layout.SUMMARY, Reason.CLOCK, Shape.FIGURE, *paths, where=Where.CLOCKED)
+
+
+_SPREADS: Final = ("total", "embed", "search", "decode", "first_relevant")
+_QUANTILES: Final = ("p50_us", "p95_us", "lowest_us", "highest_us")
+_CONTRASTED: Final = ("ratio_ppm", "mean_difference_scaled", "median_difference_scaled")
+
+_LOCK: Final = (
+    *_of(layout.LOCK, Reason.OCCASION, Shape.TEXT, "run"),
+    *_of(layout.LOCK, Reason.OCCASION, Shape.MOMENT, "created_at"),
+    *_of(layout.LOCK, Reason.OCCASION, Shape.ANY, "rerun_of"),
+    *_of(
+        layout.LOCK,
+        Reason.PLACE,
+        Shape.TEXT,
+        *("engine.name", "engine.version", "engine.api_version", "engine.kernel", "engine.storage_driver"),
+        *("engine.cgroup_version", "harness.python"),
+    ),
+    *_of(layout.LOCK, Reason.PLACE, Shape.INTEGER, "engine.cpus", "engine.memory_bytes"),
+)
+_RECORDS: Final = (
+    *_of(
+        layout.RECORDS,
+        Reason.CLOCK,
+        Shape.INTEGER,
+        *("timing.wall_ms", "timing.startup_ms", "timing.model_ms", "timing.working_ms", "timing.pod_ms"),
+    ),
+    *_of(
+        layout.RECORDS,
+        Reason.KERNEL,
+        Shape.INTEGER,
+        *("timing.user_cpu_ms", "timing.system_cpu_ms", "timing.peak_rss_bytes"),
+    ),
+    *_of(layout.RECORDS, Reason.EVIDENCE, Shape.DIGEST, "attempts[].evidence.*"),
+    *_of(layout.RECORDS, Reason.WORST_CASE, Shape.INTEGER, "attempts[].charged_microusd", where=Where.CUT),
+    *_of(layout.RECORDS, Reason.WORST_CASE, Shape.AMOUNTS, "reason", "attempts[].reason", where=Where.CAPPED),
+)
+_LATENCIES: Final = _of(layout.LATENCIES, Reason.CLOCK, Shape.INTEGER, "embed_us", "search_us", "decode_us", "total_us")
+_CASSETTE: Final = (
+    *_of(layout.CASSETTE, Reason.OCCASION, Shape.TEXT, "run"),
+    *_of(layout.CASSETTE, Reason.CLOCK, Shape.INTEGER, "head_us"),
+    *_of(layout.CASSETTE, Reason.CLOCK, Shape.INTEGERS, "piece_us"),
+    *_of(layout.CASSETTE, Reason.CLOCK, Shape.DIGEST, "entry_sha256"),
+)
+_SUMMARY: Final = (
+    *_of(layout.SUMMARY, Reason.OCCASION, Shape.DIGEST, "inputs.lock", "inputs.ledger_head", "inputs.records"),
+    *_of(layout.SUMMARY, Reason.CLOCK, Shape.FIGURE, "cold_starts[].median_startup_us"),
+    *_of(layout.SUMMARY, Reason.CLOCK, Shape.TEXTS, "cold_starts[].cold"),
+    *_clocked(
+        "views[].totals[].arms[].total",
+        "views[].totals[].arms[].mean_scaled",
+        "views[].medians[].arms[].median_scaled",
+        "views[].medians_of_medians[].arms[].median_scaled",
+        *(
+            f"views[].distributions[].arms[].{name}_scaled"
+            for name in ("lowest", "lower_quartile", "median", "upper_quartile", "highest")
+        ),
+        "views[].contrasts[].effective_tasks_milli",
+        *(f"views[].contrasts[].{name}.{end}" for name in _CONTRASTED for end in ("value", "low", "high")),
+        "views[].contrasts[].detectable_ratio_ppm.low",
+        "views[].contrasts[].detectable_ratio_ppm.high",
+        "views[].contrasts[].detectable_mean_difference_scaled",
+        *(f"views[].simultaneous[].{name}.{end}" for name in _CONTRASTED[:2] for end in ("low", "high")),
+        *(
+            f"{part}[].{name}"
+            for part in ("order_effect", "drift")
+            for name in ("control_total", "treatment_total", "ratio_ppm")
+        ),
+        *(f"worst_case[].{name}.{end}" for name in _CONTRASTED[:2] for end in ("low", "high")),
+        "gates[].found_scaled",
+    ),
+    *_of(layout.SUMMARY, Reason.CLOCK, Shape.TEXT, "gates[].verdict", where=Where.CLOCKED),
+    *_of(
+        layout.SUMMARY,
+        Reason.CLOCK,
+        Shape.FIGURE,
+        *(f"retrieval.latencies[].{spread}.{name}" for spread in _SPREADS for name in _QUANTILES),
+    ),
+    *_of(layout.SUMMARY, Reason.CLOCK, Shape.DIGEST, "retrieval.documents[].digest", where=Where.LATENCIES),
+    *_of(layout.SUMMARY, Reason.WORST_CASE, Shape.AMOUNTS, "census.rows[].reason", where=Where.CAPPED),
+    *_of(layout.SUMMARY, Reason.WORST_CASE, Shape.INTEGER, "spend[].charged_microusd", where=Where.CUT),
+)
+_REPLAYED: Final = (
+    # The recording of the one is an input of the other, and the study's own files say which of both answers.
+    *_of(layout.CASSETTE, Reason.REPLAY, Shape.ANY, ""),
+    *_of(layout.PLAYED, Reason.REPLAY, Shape.ANY, ""),
+    *_of(f"{layout.INPUTS}/files/*", Reason.REPLAY, Shape.ANY, ""),
+    *_of(layout.LOCK, Reason.REPLAY, Shape.DIGEST, "study_sha256"),
+    *_of(layout.LOCK, Reason.REPLAY, Shape.TEXT, "cassette_sha256"),
+    *_of(layout.STUDY, Reason.REPLAY, Shape.ANY, "model.*"),
+    *_of(layout.STUDY, Reason.REPLAY, Shape.TEXT, "model_ca"),
+    *_of(layout.STUDY, Reason.REPLAY, Shape.ANY, "tasks[].script", "arms[].script"),
+    *(
+        Volatile(layout.RECORDS, ("attempts", "[]", "evidence", name), Reason.REPLAY, Shape.ANY)
+        for name in ("recording.jsonl", "replayed.json", "bodies.jsonl.zst")
+    ),
+    *_of(layout.SUMMARY, Reason.REPLAY, Shape.TEXT, "model.mode", "model.policy"),
+)
+
+VOLATILE: Final[tuple[Volatile, ...]] = (
+    *_LOCK,
+    *_RECORDS,
+    *_LATENCIES,
+    *_CASSETTE,
+    *_SUMMARY,
+    *_REPLAYED,
+)
