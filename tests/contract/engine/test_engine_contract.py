@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import docker
+
     from tests.contract.engine.conftest import Bench
     from tests.fakes.engine import Box, Script
 
@@ -562,6 +564,8 @@ def test_a_kill_is_no_death_by_memory(bench: Bench) -> None:
 @pytest.fixture
 def tiny(bench: Bench, request: pytest.FixtureRequest) -> Iterator[tuple[str, bytes, bytes]]:
     """The tag, configuration and only layer of an image that the engine was given."""
+    is_real = request.node.callspec.params["bench"] == "docker"
+    client: docker.DockerClient | None = request.getfixturevalue("engine") if is_real else None
     layer = tar_of({"hello": TreeFile(b"hello\n")})
     diff_id = sha256_digest(layer)
     config = canonical_bytes(
@@ -573,8 +577,8 @@ def tiny(bench: Bench, request: pytest.FixtureRequest) -> Iterator[tuple[str, by
     members = {name: TreeFile(config), "layer.tar": TreeFile(layer), "manifest.json": TreeFile(manifest)}
     bench.engine.load_images([tar_of(members)])
     yield tag, config, layer
-    if request.node.callspec.params["bench"] == "docker":
-        request.getfixturevalue("engine").images.remove(tag, force=True)
+    if client is not None:
+        client.images.remove(tag, force=True)
 
 
 def test_an_image_is_saved_as_it_was_given(bench: Bench, tiny: tuple[str, bytes, bytes], tmp_path: Path) -> None:
