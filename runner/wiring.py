@@ -20,6 +20,8 @@ from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.parquet import Parquet
 from runner.adapters.provider_key import provider_key
+from runner.adapters.registry import HttpRepository
+from runner.adapters.registry_credentials import docker_credentials
 from runner.adapters.signals import SignalInterrupts
 from runner.adapters.slots import HostSlots
 from runner.adapters.ssh_signatures import SshSignatures
@@ -31,7 +33,7 @@ from runner.images.inputs import Build, Tools, host_arch
 from runner.images.store import Store
 from runner.pipeline.world import Places, World
 
-__all__ = ["machine_facts", "make_files", "make_frames", "make_world", "runs_folder", "this_code"]
+__all__ = ["machine_facts", "make_files", "make_frames", "make_world", "repository", "runs_folder", "this_code"]
 
 if TYPE_CHECKING:
     from runner.core.doctor import HostFacts
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from runner.ports.files import Files
     from runner.ports.frames import Frames
     from runner.ports.progress import Progress
+    from runner.ports.registry import Place, Repository
 
 
 def make_world(progress: Progress) -> World:
@@ -89,6 +92,11 @@ def make_files() -> Files:
 def make_frames() -> Frames:
     """What writes tables for data frames; it needs the extra `parquet`."""
     return Parquet()
+
+
+def repository(place: Place, *, plain_http: bool) -> Repository:
+    """A repository of a registry, with the credentials that Docker's configuration holds for it."""
+    return HttpRepository(place, docker_credentials, plain_http=plain_http)
 
 
 def runs_folder() -> Path:

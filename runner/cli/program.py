@@ -15,7 +15,7 @@ import click
 import structlog
 
 import runner
-from runner.cli import corpora, image_facts, images, logs, machine, reviewing, runs
+from runner.cli import corpora, image_facts, images, logs, machine, registries, reviewing, runs
 from runner.core.errors import ExitCode, PairbenchError
 
 
@@ -45,6 +45,8 @@ for command in (
     machine.gc,
 ):
     program.add_command(command)
+for command in (registries.push, registries.pull):
+    images.images.add_command(command)
 
 
 def main() -> NoReturn:

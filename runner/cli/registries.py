@@ -1,0 +1,95 @@
+"""Commands that send images to a registry and fetch them from one, by digest."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from runner import wiring
+from runner.archives.reading import is_archive, open_archive
+from runner.cli.progress import Watch
+from runner.pipeline import imaging, registries
+from runner.ports.registry import parse_pinned, parse_place
+
+if TYPE_CHECKING:
+    from runner.pipeline.registries import Pushed
+
+_PLAIN = click.option(
+    "--plain-http", is_flag=True, help="Speak HTTP without TLS, also with a registry that isn't on this machine."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAMES... | ARCHIVE]")
+@click.option("--to", required=True, metavar="HOST[:PORT]/REPOSITORY", help="Each image goes below it, by its name.")
+@_PLAIN
+@_JSON
+def push(names: tuple[str, ...], *, to: str, plain_http: bool, as_json: bool) -> None:
+    """Send images to a registry, under the manifest digests of their locks: those of pods, NAMES, or of an ARCHIVE."""
+    place = parse_place(to)
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        repository = partial(wiring.repository, plain_http=plain_http)
+        with ExitStack() as opened:
+            if len(names) == 1 and is_archive(Path(names[0])):
+                archive = opened.enter_context(open_archive(Path(names[0]), world.places.cache / "opened"))
+                images, store = archive.built(), archive.store
+            else:
+                images, store = imaging.build(world, names), world.build.store
+            pushed = registries.push(repository, place, images, store, watch)
+    _show(pushed, as_json=as_json)
+
+
+@click.command()
+@click.argument("references", nargs=-1, required=True, metavar="HOST[:PORT]/REPOSITORY@sha256:DIGEST...")
+@click.option("--name", help="What the image is called here; the last part of its repository by default.")
+@click.option("--no-load", is_flag=True, help="Only fetch into the cache; don't give it to the engine.")
+@_PLAIN
+@_JSON
+def pull(references: tuple[str, ...], *, name: str | None, no_load: bool, plain_http: bool, as_json: bool) -> None:
+    """Fetch images by the digests of their manifests, check every byte, and give them to the engine."""
+    wanted = [parse_pinned(reference) for reference in references]
+    if name is not None and len(wanted) > 1:
+        raise click.UsageError("--name is for one image")
+    with Watch() as watch:
+        world = wiring.make_world(watch)
+        pulled = [
+            registries.pull(world, wiring.repository(place, plain_http=plain_http), digest, name or place.last)
+            for place, digest in wanted
+        ]
+        if not no_load:
+            registries.give(world.engine(), world, pulled)
+    if as_json:
+        listing = [
+            {
+                "name": image.name,
+                "id": image.tag,
+                "manifest_digest": image.manifest_digest,
+                "size_bytes": image.size_bytes,
+            }
+            for image in pulled
+        ]
+        json.dump({"images": listing}, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    for image in pulled:
+        click.echo(image.tag)
+
+
+def _show(pushed: tuple[Pushed, ...], *, as_json: bool) -> None:
+    if as_json:
+        json.dump({"images": [dataclasses.asdict(item) for item in pushed]}, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    for item in pushed:
+        click.echo(item.reference)
+        sent = f"{item.sent_blobs} blobs sent ({item.sent_bytes} bytes), {item.present_blobs} were there"
+        click.echo(f"{item.name}: {sent}", err=True)
