@@ -73,6 +73,16 @@ def harness_inputs(harness: HarnessFiles) -> dict[str, bytes]:
     }
 
 
+def installed_files(harness: HarnessFiles) -> dict[str, bytes]:
+    """What an installation of the code consists of, by path; what else it needed lies beside its metadata.
+
+    Raises:
+        EvidenceError: the wheel is no wheel of ours.
+    """
+    members = wheel_members(harness.wheel, harness.wheel_name)
+    return {**members, f"{NAME}-{harness.pin.version}.dist-info/{REQUIREMENTS}": harness.requirements}
+
+
 def harness_in(pin: HarnessPin, kept: Mapping[str, bytes]) -> HarnessFiles:
     """The code of a run whose lock says `pin`, of the files that its folder keeps for it, by name.
 

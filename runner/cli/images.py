@@ -30,7 +30,7 @@ def images() -> None:
 @click.option("--no-load", is_flag=True, help="Only build; don't give the images to the engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def build(names: tuple[str, ...], *, frozen: bool, no_load: bool, as_json: bool) -> None:
-    """Build NAMES (all images when none is named) from their locks, and give them to the engine."""
+    """Build NAMES (all images of pods when none is named) from their locks, and give them to the engine."""
     with Watch() as watch:
         world = wiring.make_world(watch)
         built = imaging.build(world, names, frozen=frozen)
@@ -61,12 +61,16 @@ def verify() -> None:
 
 
 @images.command()
+@click.argument("names", nargs=-1)
 @click.option("--layers-only", is_flag=True, help="Keep packages and wheels; only record the layers that they give.")
-def relock(*, layers_only: bool) -> None:
-    """Resolve packages and wheels afresh for every architecture, and write images/locks."""
+def relock(names: tuple[str, ...], *, layers_only: bool) -> None:
+    """Resolve packages and wheels afresh for every architecture, and write images/locks.
+
+    Where NAMES are given, only the wheels of those images are; the base and every other image stay as they are locked.
+    """
     with Watch() as watch:
         world = wiring.make_world(watch)
-        for path in imaging.relock_images(world, layers_only=layers_only):
+        for path in imaging.relock_images(world, names, layers_only=layers_only):
             click.echo(path)
 
 

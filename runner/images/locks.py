@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -11,6 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from runner.core.canonical import Digest, parse_json
 from runner.core.documents import Part, validated
 from runner.core.errors import EvidenceError, Problem, StudyError
+from runner.core.harness import normalized
 from runner.images.spec import (
     BASE_FOLDER,
     LOCKS_FOLDER,
@@ -131,18 +131,13 @@ def lock_bytes(lock: BaseLock | ImageLock) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def normalized(name: str) -> str:
-    """The name of a distribution as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def locked_wheel(wheels: Iterable[LockedWheel], name: str) -> LockedWheel | None:
     """The wheel of the distribution `name` among `wheels`, if it is there."""
     return next((wheel for wheel in wheels if normalized(wheel.name) == normalized(name)), None)
 
 
 def _unlocked(spec: ImageSpec, lock: ImageLock, document: str) -> Iterator[Problem]:
-    wanted = [(item.name, item.version, lock.wheels) for item in spec.wheels]
+    wanted = [(item.name, item.version, lock.wheels) for item in spec.wheels if item.is_for(lock.arch)]
     wanted += [(item.wheel, item.version, lock.sources) for item in spec.files]
     for name, version, wheels in wanted:
         found = locked_wheel(wheels, name)

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from runner.ports.fetching import Wheel
 
 
-def relock(build: Build, archs: Sequence[str] = ("amd64", "arm64")) -> tuple[Path, ...]:
+def relock(build: Build, archs: Sequence[str] = ("amd64", "arm64"), names: Sequence[str] = ()) -> tuple[Path, ...]:
     """The lock files, written: packages and wheels for each architecture; layers' diff ids for this machine's own.
+
+    Where images are named, theirs are, and the base with all others stays as it is locked.
 
     Raises:
         StudyError: a declaration is missing or invalid.
@@ -39,27 +41,32 @@ def relock(build: Build, archs: Sequence[str] = ("amd64", "arm64")) -> tuple[Pat
         EvidenceError: a download isn't what was just resolved.
     """
     base = read_base(build.images_dir)
-    images = {name: read_image(name, build.images_dir) for name in image_names(build.images_dir)}
+    images = {name: read_image(name, build.images_dir) for name in names or image_names(build.images_dir)}
     written: list[Path] = []
     for arch in archs:
         there = replace(build, arch=arch)
         build.say(f"resolving for {arch}")
-        written.append(_write(BASE_FOLDER, _base_lock(base, there), build))
+        written += [] if names else [_write(BASE_FOLDER, _base_lock(base, there), build)]
         written += [_write(name, _image_lock(spec, base, there), build) for name, spec in images.items()]
     if host_arch() in archs:
-        record_layers(replace(build, arch=host_arch()))
+        record_layers(replace(build, arch=host_arch()), names)
     return tuple(written)
 
 
-def record_layers(build: Build) -> None:
-    """The locks of `build.arch` name the diff ids that their own contents give; raises as `build_images` does."""
+def record_layers(build: Build, only: Sequence[str] = ()) -> None:
+    """The locks of `build.arch` name the diff ids that their own contents give; raises as `build_images` does.
+
+    Where images are named, theirs do, and the base with all others stays as it is locked.
+    """
     base_spec = read_base(build.images_dir)
-    names = image_names(build.images_dir)
+    names = tuple(only) or image_names(build.images_dir)
     built = build_images(names, replace(build, check_layers=False, frozen=True))
     for name, image in zip(names, built, strict=True):
         lock = read_image_lock(name, read_image(name, build.images_dir), build.arch, build.images_dir)
         found = {layer.name: layer.diff_id for layer in image.layers if layer.name not in {"base", "programs"}}
         _write(name, lock.model_copy(update={"layers": dict(found)}), build)
+    if only:
+        return
     base_lock = read_base_lock(base_spec, build.arch, build.images_dir)
     _write(BASE_FOLDER, base_lock.model_copy(update={"layer": built[0].layers[0].diff_id}), build)
 
@@ -74,7 +81,9 @@ def _base_lock(spec: BaseSpec, build: Build) -> BaseLock:
 
 
 def _image_lock(spec: ImageSpec, base: BaseSpec, build: Build) -> ImageLock:
-    wanted = [Requirement(item.name, item.version, item.dependencies) for item in spec.wheels]
+    wanted = [
+        Requirement(item.name, item.version, item.dependencies) for item in spec.wheels if item.is_for(build.arch)
+    ]
     lent = [Requirement(name, version) for name, version in sorted({(file.wheel, file.version) for file in spec.files})]
     wheels = build.tools.wheels.closure(wanted, python=base.python_version, arch=build.arch) if wanted else ()
     sources = build.tools.wheels.closure(lent, python=base.python_version, arch=build.arch) if lent else ()

@@ -111,6 +111,12 @@ class WheelRequirement(Part):
     name: DistributionName
     version: Version
     dependencies: bool = False
+    archs: tuple[Literal["amd64", "arm64"], ...] = ()
+    """Architectures that it is to be had for; every one where none is named."""
+
+    def is_for(self, arch: str) -> bool:
+        """Whether images of `arch` have it."""
+        return not self.archs or arch in self.archs
 
 
 class WheelFile(Part):
@@ -148,6 +154,8 @@ class ImageSpec(Part):
     files: tuple[WheelFile, ...] = ()
     programs: tuple[Program, ...] = ()
     folders: tuple[Folder, ...] = ()
+    pod: bool = True
+    """Pods are made of it; any other image is built only where it is named."""
 
 
 S = TypeVar("S", bound=BaseModel)
@@ -156,6 +164,15 @@ S = TypeVar("S", bound=BaseModel)
 def image_names(images_dir: Path) -> tuple[str, ...]:
     """The images that `images_dir` declares, by name."""
     return tuple(sorted(path.parent.name for path in images_dir.glob("*/image.toml")))
+
+
+def pod_image_names(images_dir: Path) -> tuple[str, ...]:
+    """The images that pods are made of, by name.
+
+    Raises:
+        StudyError: a declaration isn't valid.
+    """
+    return tuple(name for name in image_names(images_dir) if read_image(name, images_dir).pod)
 
 
 def read_base(images_dir: Path) -> BaseSpec:

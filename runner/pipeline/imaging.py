@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from runner.archives.harness import installed_files
 from runner.core.errors import EnvironmentNotReady
+from runner.core.harness import NAME
 from runner.core.lock import ImagePin
 from runner.core.tars import files_of
 from runner.images.archive import archive_chunks, verify_loaded
 from runner.images.build import build_images
+from runner.images.harness_layer import RUNNER_IMAGE, with_harness
 from runner.images.relock import record_layers, relock
-from runner.images.spec import image_names
+from runner.images.spec import pod_image_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def build(world: World, names: Sequence[str] = (), *, frozen: bool = False) -> tuple[BuiltImage, ...]:
-    """The images `names` (all of ours when none is named), built or taken from the cache; raises as `build_images`."""
-    wanted = tuple(names) or image_names(world.build.images_dir)
+    """The images `names`, or all that pods are made of, built or taken from the cache; raises as `build_images`."""
+    wanted = tuple(names) or pod_image_names(world.build.images_dir)
     return build_images(wanted, replace(world.build, frozen=frozen))
 
 
@@ -53,15 +56,25 @@ def hold(engine: Engine, images: Sequence[BuiltImage]) -> None:
         verify_loaded(image, reported_id=facts.identity, diff_ids=facts.diff_ids)
 
 
-def relock_images(world: World, *, layers_only: bool) -> tuple[Path, ...]:
-    """The locks of all images say what their declarations give today; the files written are returned.
+def relock_images(world: World, names: Sequence[str] = (), *, layers_only: bool) -> tuple[Path, ...]:
+    """The locks say what their declarations give today; the files written are returned.
+
+    Those of the images `names`, or where none is named those of all images and of their base.
 
     With `layers_only`, packages and wheels stay as they are, and only what their layers come to is recorded.
     """
     if layers_only:
-        record_layers(world.build)
+        record_layers(world.build, names)
         return ()
-    return relock(world.build)
+    return relock(world.build, names=names)
+
+
+def runner_image(world: World) -> BuiltImage:
+    """The image of this program, built or taken from the cache, with the code at hand in it; raises as `build`."""
+    (image,) = build(world, [RUNNER_IMAGE])
+    harness = world.code()
+    made_of = f"{NAME} {harness.pin.version}, {harness.pin.source_sha256}"
+    return with_harness(image, installed_files(harness), world.build.store, made_of)
 
 
 def pin_of(image: BuiltImage) -> ImagePin:

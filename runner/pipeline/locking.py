@@ -20,7 +20,7 @@ from runner.core.prices import FIXTURE_MODEL
 from runner.core.retrieval.queries import ResolvedQuerySet
 from runner.core.spending import cap_problems
 from runner.core.tars import tar_of
-from runner.images.spec import image_names
+from runner.images.spec import pod_image_names
 from runner.pipeline import imaging
 from runner.pipeline.contracts import floor_files, freeze_contract
 from runner.pipeline.pinning import arm_pins, engine_pin
@@ -103,7 +103,7 @@ def plan_study(world: World, path: Path) -> Planned:
     # Beyond this, what is wrong with a study would only be said twice.
     if loaded is not None and not problems and missing is None:
         study = loaded.study
-        problems += _arm_problems(study, loaded.document, image_names(world.build.images_dir))
+        problems += _arm_problems(study, loaded.document, pod_image_names(world.build.images_dir))
         problems += cap_problems(study, loaded.prices, loaded.document)
         if loaded.labels is not None:
             workspaces = {task.id: corpora[task.corpus].contents() for task in study.tasks}
