@@ -13,7 +13,7 @@ from runner.core.canonical import sha256_digest
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.passages import tree_digest
 from runner.pipeline.concluding import ledger_problems, read_summary
-from runner.pipeline.folder import file_fault, read_run
+from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.reopening import is_finished
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Original:
     """A run that ended, with everything that running it once more needs."""
 
     run: Run
-    summary: Summary
+    lock_sha256: str
+    """Of the lock as it was written, whichever code reads it."""
+    summary_sha256: str
 
     @property
     def name(self) -> str:
@@ -53,16 +55,17 @@ def read_original(files: Files, folder: Path) -> Original:
             document=str(folder),
             hint=f"pairbench resume {folder.name}",
         )
-    original = Original(run, read_summary(files, folder))
-    problems = [*_faults(files, original)]
+    summary = read_summary(files, folder)
+    problems = [*_faults(files, run, summary)]
     if problems:
         raise EvidenceError.of(problems)
-    return original
+    lock, sealed = (sha256_digest(required(files, folder, name)) for name in (layout.LOCK, layout.SUMMARY))
+    return Original(run, lock, sealed)
 
 
-def _faults(files: Files, original: Original) -> Iterator[Problem]:
+def _faults(files: Files, run: Run, summary: Summary) -> Iterator[Problem]:
     """Everything of inputs and lock that isn't what is said of it: by the ledger, by the lock, and by the summary."""
-    run, named = original.run, original.run.ledger.other_files
+    named, sealed = run.ledger.other_files, summary.inputs
     for name, digest in named.items():
         if fault := file_fault(files, run.folder, name, digest):
             yield Problem(fault, name)
@@ -81,11 +84,10 @@ def _faults(files: Files, original: Original) -> Iterator[Problem]:
         index = files.read(run.folder / layout.index_tar(name))
         if index is None or sha256_digest(index) != pin.index.archive_sha256:
             yield Problem("it is not the index that the lock names", layout.index_tar(name))
-    sealed = original.summary.inputs
     for name, found, said in (
-        (layout.LOCK, run.lock.digest(), sealed.lock),
+        (layout.LOCK, named.get(layout.LOCK, "none"), sealed.lock),
         (layout.LEDGER, run.ledger_head, sealed.ledger_head),
-        (layout.PLAN, run.plan.digest(), sealed.plan),
+        (layout.PLAN, named.get(layout.PLAN, "none"), sealed.plan),
     ):
         if found != said:
             yield Problem(f"its digest is {found}, and the summary says {said}", name)

@@ -59,8 +59,8 @@ def rerun(world: World, original: Original, asked: Asked, shelf: Shelf | None = 
     sweep(world, fit.engine)
     pin = RerunPin(
         run=original.name,
-        lock_sha256=original.run.lock.digest(),
-        summary_sha256=original.summary.digest(),
+        lock_sha256=original.lock_sha256,
+        summary_sha256=original.summary_sha256,
         how=fit.manner.how,
     )
     with new_run(world, fit.engine, original.run.study.name) as folder:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.core import layout
+from runner.core.canonical import sha256_digest
 from runner.core.errors import EnvironmentNotReady, EvidenceError, PairbenchError, StudyError
 from runner.core.lock import Lock
 from runner.core.secret import Secret
@@ -91,7 +92,7 @@ def test_a_lock_says_of_which_run_it_is_a_rerun(outside: Surroundings) -> None:
     assert found.rerun_of is not None
     assert (found.rerun_of.run, found.rerun_of.how) == (before.run.folder.name, "again")
     assert found.rerun_of.lock_sha256 == earlier.digest()
-    assert found.rerun_of.summary_sha256 == before.summary.digest()
+    assert found.rerun_of.summary_sha256 == sha256_digest(outside.files.held[before.run.folder / layout.SUMMARY])
     same = {"run": "", "created_at": "", "rerun_of": None}
     assert found.model_copy(update=same) == earlier.model_copy(update=same)
     started = ledger(outside, made.ran.folder)[0]
