@@ -15,7 +15,7 @@ import click
 import structlog
 
 import runner
-from runner.cli import corpora, image_facts, images, logs, machine, registries, reviewing, runs
+from runner.cli import comparing, corpora, image_facts, images, logs, machine, registries, rerunning, reviewing, runs
 from runner.core.errors import ExitCode, PairbenchError
 
 
@@ -36,9 +36,11 @@ for command in (
     runs.plan,
     runs.run,
     runs.resume,
+    rerunning.rerun,
     runs.status,
     runs.verify,
     runs.summary,
+    comparing.compare,
     runs.report,
     reviewing.review,
     runs.export,
