@@ -51,7 +51,7 @@ def relation_of(a: Locked, b: Locked) -> Relation:
     excused = _ALWAYS | {Reason.REPLAY} if _plays(a) != _plays(b) else _ALWAYS
     if is_live:
         return Relation(f"{words}, measured afresh", repeats=False, excused=_ALWAYS)
-    return Relation(words or "neither was made of the other", repeats=bool(words), excused=excused)
+    return Relation(words or "neither is a rerun of the other", repeats=bool(words), excused=excused)
 
 
 def kind_of(relation: Relation, a: Locked, b: Locked, *, conditions_differ: bool) -> Kind:

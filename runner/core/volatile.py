@@ -31,8 +31,8 @@ class Reason(enum.StrEnum):
 
 
 _WORDS: Final = {
-    Reason.CLOCK: "read off a clock, or computed from what was",
-    Reason.KERNEL: "the kernel's accounts of processor and memory",
+    Reason.CLOCK: "what a clock measured, and what is computed from that",
+    Reason.KERNEL: "what the kernel accounted of processor and memory",
     Reason.OCCASION: "name and moments of the run, and digests of documents that hold them",
     Reason.EVIDENCE: "digests of raw files, which hold moments, identifiers of containers, and the attempt's tokens",
     Reason.PLACE: "the machine, the engine and the interpreter that the run had",

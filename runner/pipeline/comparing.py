@@ -44,7 +44,7 @@ _FROZEN: Final = {
     "labels_sha256": layout.LABELS,
 }
 """What a lock says of documents that are compared themselves."""
-NOT_COMPARED: Final = (
+_OF_EQUALITY: Final = (
     LeftOut(
         what=f"{layout.LEDGER}, {layout.TRIALS}/",
         reason="journal and raw evidence hold moments and identifiers throughout; what is computed from them is "
@@ -57,6 +57,12 @@ NOT_COMPARED: Final = (
 )
 
 
+_OF_ESTIMATES: Final = (
+    LeftOut(
+        what="records, scores and what else came of the runs",
+        reason="figures of the summaries stand side by side: two measurements needn't agree trial by trial",
+    ),
+)
 _FILES: Final = f"{layout.INPUTS}/files/"
 _SOURCES: Final = LeftOut(
     what=_FILES, reason=f"what was read from these files is compared: {layout.STUDY} and what stands beside it"
@@ -150,7 +156,7 @@ def _told(a: Side, b: Side, relation: Relation, kind: Kind, account: Account) ->
         documents=tuple(account.counts()),
         volatile=tuple(account.volatile()),
         estimates=() if equality else pairs_of(a.summary, b.summary),
-        not_compared=(*NOT_COMPARED, *skipped, *(() if equality else left_out(a.summary, b.summary))),
+        not_compared=(*(_OF_EQUALITY if equality else (*_OF_ESTIMATES, *left_out(a.summary, b.summary))), *skipped),
     )
 
 

@@ -1,0 +1,58 @@
+"""A run wherever it lies: in a folder of its own, or in an archive, unpacked for as long as it is looked at."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.archives.reading import is_archive, open_archive
+from runner.core.errors import StudyError
+from runner.pipeline.folder import find_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.archives.reading import OpenArchive
+    from runner.pipeline.world import World
+
+
+@contextmanager
+def opened(world: World, given: str, cwd: Path) -> Iterator[Path]:
+    """The folder of the run called `given`: a path, a name, `latest`, or an archive, with `#RUN` where it has several.
+
+    What an archive was unpacked to is gone at the end.
+
+    Raises:
+        StudyError: there is no such run, or no such archive.
+        EvidenceError: the archive is damaged.
+        EnvironmentNotReady: there is no room to unpack it.
+    """
+    file, _, name = given.partition("#")
+    if not is_archive(cwd / file):
+        yield find_run(world.files, world.places.runs, given, cwd)
+        return
+    world.progress.step(f"reading {file}")
+    world.places.cache.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="opened-", dir=world.places.cache) as scratch,
+        # What runs in the images isn't looked at: their layers are checked, and not kept.
+        open_archive(cwd / file, Path(scratch), layers=False) as archive,
+    ):
+        folder = Path(scratch) / "run"
+        archive.unpack_run(_named(archive, given, name), folder)
+        yield folder
+
+
+def _named(archive: OpenArchive, given: str, name: str) -> str:
+    """The run that is meant: the only one, where none is named."""
+    runs = [*archive.index.runs]
+    if name:
+        return name
+    if len(runs) != 1:
+        listed = ", ".join(f"{given}#{run}" for run in runs)
+        raise StudyError(
+            f"the archive holds {len(runs)} runs", document=given, hint=f"name one of them: {listed}" if runs else ""
+        )
+    return runs[0]
