@@ -65,7 +65,7 @@ def test_an_image_is_tagged_again(bench: Bench) -> None:
 
 def test_a_tag_for_an_image_that_is_not_there_is_refused(bench: Bench) -> None:
     """Nothing is pulled in silence."""
-    with pytest.raises(EngineError, match="[Nn]o such image"):
+    with pytest.raises(EngineError, match=r"[Nn]o such image"):
         bench.engine.tag_image("sha256:" + "0" * 64, "pairbench/contract:again")
 
 

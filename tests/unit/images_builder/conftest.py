@@ -67,10 +67,15 @@ class World:
     def images(self) -> Path:
         return self.folder / "images"
 
-    def build(self, cache: str = "cache", *, frozen: bool = False, said: list[str] | None = None) -> Build:
+    def build(
+        self, cache: str = "cache", *, frozen: bool = False, recorded: bool = False, said: list[str] | None = None
+    ) -> Build:
         tools = Tools(self.archive, self.index, self.compiler)
         say = (said if said is not None else []).append
-        return Build(self.images, Store(self.folder / cache), tools, "amd64", frozen=frozen, say=say)
+        return Build(self.images, Store(self.folder / cache), tools, "amd64", frozen=frozen, recorded=recorded, say=say)
+
+    def relock(self) -> None:
+        relock(self.build("relock"))
 
 
 @pytest.fixture
