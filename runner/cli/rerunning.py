@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from runner import wiring
 from runner.archives.reading import is_archive
+from runner.cli.comparing import render_comparison
 from runner.cli.progress import Watch
+from runner.cli.runs import ended_well
 from runner.core.errors import ExitCode
 from runner.pipeline import concluding, rerunning
+from runner.pipeline.comparing import compare
 from runner.pipeline.fitness import Asked, Shelf
 from runner.pipeline.folder import find_run
 from runner.pipeline.originals import read_original
+from runner.pipeline.sides import Side
 from runner.pipeline.unpacking import out_of_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from runner.core.comparison import Comparison
+    from runner.core.summary import Summary
+    from runner.pipeline.rerunning import Reran
     from runner.pipeline.world import World
 
 
 @click.command()
 @click.argument("source", metavar="RUN|ARCHIVE")
-@click.option("--run", "name", metavar="NAME", help="Which run of an archive that holds several.")
+@click.option(
+    "--run", "name", metavar="NAME", default="", help="Which run of an archive with several; also ARCHIVE#NAME."
+)
 @click.option("--live", is_flag=True, help="Measure afresh: ask the provider, with its key.")
 @click.option("--this-code", is_flag=True, help="Go on though the code at hand isn't the run's.")
 @click.option("--slots", type=click.IntRange(1, 64), help="Run so many pods at once, not as many as the run did.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def rerun(
-    source: str, name: str | None, slots: int | None, *, live: bool, this_code: bool, as_json: bool
-) -> None:
+def rerun(source: str, name: str, slots: int | None, *, live: bool, this_code: bool, as_json: bool) -> None:
     """Make a run once more, in its own images and from its own inputs: nothing is planned, embedded, indexed or built.
 
     A recorded run is replayed and a scripted one runs again, without a key and without a network. What can't be
-    honoured on this machine is said before anything starts. Exit 1 when the rerun isn't equal to the run.
+    honoured on this machine is said before anything starts. At the end both are compared: exit 1 when the rerun isn't
+    equal to the run, or when one that was measured afresh has a failed trial or gate.
     """
     with Watch() as watch:
         world = wiring.make_world(watch)
@@ -47,30 +57,52 @@ def rerun(
             original = read_original(world.files, folder)
             made = rerunning.rerun(world, original, Asked(live=live, this_code=this_code, slots=slots), shelf)
         world.progress.step("computing records, scores and summary")
-        concluding.conclude(world.files, made.ran.folder)
+        found = concluding.conclude(world.files, made.ran.folder)
+        comparison = _comparison(world, made) if made.ran.complete else None
     if as_json:
         document = {
             "run": str(made.ran.folder),
-            "complete": made.ran.complete,
             "original": str(made.original),
             "rerun_of": made.pin.json_value(),
+            "complete": made.ran.complete,
+            "comparison": None if comparison is None else comparison.json_value(),
         }
         json.dump(document, sys.stdout, indent=2)
         sys.stdout.write("\n")
+    elif comparison is not None:
+        render_comparison(comparison, Console(highlight=False))
     click.echo(f"run: {made.ran.folder}", err=True)
-    if not made.ran.complete:
+    if comparison is None:
         click.echo(f"interrupted; go on with: pairbench resume {made.ran.folder.name}", err=True)
-    click.echo(f"compare with: pairbench compare {made.original.name} {made.ran.folder.name}", err=True)
-    sys.exit(ExitCode.DONE if made.ran.complete else ExitCode.FINDING)
+    named = shlex.join(_called(world, folder) for folder in (made.original, made.ran.folder))
+    click.echo(f"compare with: pairbench compare {named}", err=True)
+    sys.exit(ExitCode.DONE if comparison is not None and _is_well(world, made, found, comparison) else ExitCode.FINDING)
+
+
+def _called(world: World, folder: Path) -> str:
+    """What a command calls the run in `folder`."""
+    return folder.name if folder.parent == world.places.runs.resolve() else str(folder)
+
+
+def _comparison(world: World, made: Reran) -> Comparison:
+    world.progress.step(f"comparing with {made.original.name}")
+    before, after = (Side.of(world.files, folder, folder.name) for folder in (made.original, made.ran.folder))
+    return compare(before, after)
+
+
+def _is_well(world: World, made: Reran, found: Summary, comparison: Comparison) -> bool:
+    """A repetition is well when it is equal, whatever became of its trials; what was measured afresh, as any run is."""
+    return comparison.equal if made.pin.how != "live" else ended_well(world, made.ran, found)
 
 
 @contextmanager
-def _source(world: World, source: str, name: str | None) -> Iterator[tuple[Path, Shelf]]:
+def _source(world: World, source: str, name: str) -> Iterator[tuple[Path, Shelf]]:
     """The folder of the run that is meant, and what else its rerun may take from where it lay."""
-    if is_archive(Path(source)):
-        with out_of_archive(world, Path(source), name) as found:
+    file, _, named = source.partition("#")
+    if is_archive(Path(file)):
+        with out_of_archive(world, Path(file), name or named) as found:
             yield found
         return
-    if name is not None:
+    if name:
         raise click.UsageError("--run names a run of an archive, and the source is none")
     yield find_run(world.files, world.places.runs, source, Path.cwd()), Shelf()

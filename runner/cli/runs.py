@@ -28,6 +28,7 @@ from runner.publish import formatting
 from runner.publish.headlines import failed_checks
 
 if TYPE_CHECKING:
+    from runner.core.summary import Summary
     from runner.pipeline.world import World
 
 _STUDY = click.argument("study", type=click.Path(path_type=Path))
@@ -128,10 +129,14 @@ def _conclude(world: World, ran: executing.Ran, *, as_json: bool) -> NoReturn:
     click.echo(f"run: {ran.folder}", err=True)
     if not ran.complete:
         click.echo(f"interrupted; go on with: pairbench resume {ran.folder.name}", err=True)
+    sys.exit(ExitCode.DONE if ended_well(world, ran, found) else ExitCode.FINDING)
+
+
+def ended_well(world: World, ran: executing.Ran, found: Summary) -> bool:
+    """Whether every trial of a run, whose summary is `found`, ran and completed, and every gate of it held."""
     outcomes = run_status(world.files, ran.folder).outcomes
     failed = sum(count for outcome, count in outcomes.items() if outcome != Outcome.COMPLETED)
-    gates_hold = all(gate.verdict == "passed" for gate in found.gates)
-    sys.exit(ExitCode.DONE if ran.complete and not failed and gates_hold else ExitCode.FINDING)
+    return ran.complete and not failed and all(gate.verdict == "passed" for gate in found.gates)
 
 
 @click.command()

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def out_of_archive(
-    world: World, path: Path, name: str | None, max_bytes: int = MAX_BYTES
-) -> Iterator[tuple[Path, Shelf]]:
-    """The folder of the run `name` of the archive at `path`, of its only one where none is named; and its images.
+def out_of_archive(world: World, path: Path, name: str, max_bytes: int = MAX_BYTES) -> Iterator[tuple[Path, Shelf]]:
+    """The folder of the run `name` of the archive at `path`, of its only one where that is ""; and its images.
 
     The folder stays among the other runs, so that the run can be verified and compared like any other.
 
@@ -66,13 +64,13 @@ def in_its_own_image(path: Path, runner: str) -> str:
     )
 
 
-def _chosen(archive: OpenArchive, path: Path, name: str | None) -> str:
+def _chosen(archive: OpenArchive, path: Path, name: str) -> str:
     names = list(archive.index.runs)
     known = ", ".join(visible(each) for each in names) or "none"
-    if name is None and len(names) != 1:
+    if not name and len(names) != 1:
         told = "the archive has no run" if not names else f"the archive has {len(names)} runs"
         raise StudyError(told, document=str(path), hint=f"name one with --run: {known}" if names else "")
-    chosen = names[0] if name is None else name
+    chosen = name or names[0]
     if chosen not in archive.index.runs:
         raise StudyError(f"the archive has no run {chosen!r}", document=str(path), hint=f"it has {known}")
     return chosen
