@@ -17,7 +17,10 @@ for name in chromium chromium-browser google-chrome; do
         break
     fi
 done
+if command -v docker-compose >/dev/null; then required+=(--require compose); fi
 if [ "$(id -u)" -eq 0 ] && command -v dockerd >/dev/null; then required+=(--require daemon); fi
+# Debian's program, unpacked; elsewhere whoever wants these tests brings it.
+if scripts/registry.sh; then required+=(--require registry); fi
 environment=$("$pairbench" images list --json | .venv/bin/python scripts/images_env.py)
 eval "$environment"
 step "tests" .venv/bin/python -m pytest "${required[@]}" "$@"
