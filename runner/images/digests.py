@@ -1,7 +1,7 @@
 """The digests of whole images as version control holds them: `images/locks/images.<arch>.json`.
 
-A lock pins what goes in; this file says what came out, so that a change of an image shows in the commit that made it, and
-whoever builds can see that theirs is the same one.
+A lock pins what goes in; this file says what came out, so that a change of an image shows in the commit that made it,
+and whoever builds can see that theirs is the same one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runner.images.locks import Arch, lock_path
 from runner.images.spec import DigestText, LayerName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from runner.images.oci import BuiltImage
@@ -76,18 +76,22 @@ def read_digests(arch: str, images_dir: Path) -> ImageDigests | None:
         raise StudyError.of(error.problems) from error
 
 
-def record_digests(images: Sequence[BuiltImage], arch: str, images_dir: Path) -> Path:
-    """The file says what `images` are: one image a line, so that a change reads as one."""
-    path = digests_path(arch, images_dir)
-    lines = [
-        f"  {json.dumps(image.name)}: " + json.dumps({"config": image.config_digest, "manifest": image.manifest_digest})
-        for image in sorted(images, key=lambda image: image.name)
-    ]
-    head = f'{{\n "format": "pairbench/image-digests",\n "version": 1,\n "arch": {json.dumps(arch)},\n "images": {{\n'
-    temporary = path.with_suffix(".new")
-    temporary.write_text(head + ",\n".join(lines) + "\n }\n}\n", "utf-8")
-    temporary.replace(path)
-    return path
+def record_digests(images: Sequence[BuiltImage], arch: str, images_dir: Path, *, others: bool = False) -> Path:
+    """The file says what `images` are, and with `others` what it says of any other; raises as `read_digests` does."""
+    before = read_digests(arch, images_dir) if others else None
+    found = {} if before is None else dict(before.images)
+    found |= {image.name: ImageDigest(config=image.config_digest, manifest=image.manifest_digest) for image in images}
+    return _write(found, arch, images_dir)
+
+
+def forget_digests(names: Sequence[str], arch: str, images_dir: Path) -> None:
+    """Nothing is recorded of the images `names`, or of any where none is named; raises as `read_digests` does."""
+    recorded = read_digests(arch, images_dir) if names else None
+    kept = {} if recorded is None else {name: pin for name, pin in recorded.images.items() if name not in names}
+    if kept:
+        _write(kept, arch, images_dir)
+    else:
+        digests_path(arch, images_dir).unlink(missing_ok=True)
 
 
 def moved(images: Sequence[BuiltImage], recorded: ImageDigests) -> tuple[Moved, ...]:
@@ -103,3 +107,17 @@ def moved(images: Sequence[BuiltImage], recorded: ImageDigests) -> tuple[Moved, 
         elif image.manifest_digest != manifests[name]:
             result.append(Moved(name, manifests[name], image.manifest_digest))
     return tuple(result)
+
+
+def _write(images: Mapping[str, ImageDigest], arch: str, images_dir: Path) -> Path:
+    """The file holds `images`, one a line, so that a change reads as one."""
+    path = digests_path(arch, images_dir)
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps({'config': pin.config, 'manifest': pin.manifest})}"
+        for name, pin in sorted(images.items())
+    ]
+    head = f'{{\n "format": "pairbench/image-digests",\n "version": 1,\n "arch": {json.dumps(arch)},\n "images": {{\n'
+    temporary = path.with_suffix(".new")
+    temporary.write_text(head + ",\n".join(lines) + "\n }\n}\n", "utf-8")
+    temporary.replace(path)
+    return path

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runner.images.build import build_images
+from runner.images.digests import forget_digests, record_digests
 from runner.images.inputs import host_arch
 from runner.images.locks import (
     BaseLock,
@@ -48,15 +49,18 @@ def relock(build: Build, archs: Sequence[str] = ("amd64", "arm64"), names: Seque
         build.say(f"resolving for {arch}")
         written += [] if names else [_write(BASE_FOLDER, _base_lock(base, there), build)]
         written += [_write(name, _image_lock(spec, base, there), build) for name, spec in images.items()]
+        # What other inputs came to says nothing of these.
+        forget_digests(names, arch, build.images_dir)
     if host_arch() in archs:
-        record_layers(replace(build, arch=host_arch()), names)
+        written.append(record_layers(replace(build, arch=host_arch()), names))
     return tuple(written)
 
 
-def record_layers(build: Build, only: Sequence[str] = ()) -> None:
-    """The locks of `build.arch` name the diff ids that their own contents give; raises as `build_images` does.
+def record_layers(build: Build, only: Sequence[str] = ()) -> Path:
+    """The locks of `build.arch` name the diff ids that their own contents give, and the file returned whole images.
 
-    Where images are named, theirs do, and the base with all others stays as it is locked.
+    Where images are named, theirs do, and the base with all others stays as it is locked. Raises as `build_images`
+    does.
     """
     base_spec = read_base(build.images_dir)
     names = tuple(only) or image_names(build.images_dir)
@@ -65,10 +69,10 @@ def record_layers(build: Build, only: Sequence[str] = ()) -> None:
         lock = read_image_lock(name, read_image(name, build.images_dir), build.arch, build.images_dir)
         found = {layer.name: layer.diff_id for layer in image.layers if layer.name not in {"base", "programs"}}
         _write(name, lock.model_copy(update={"layers": dict(found)}), build)
-    if only:
-        return
-    base_lock = read_base_lock(base_spec, build.arch, build.images_dir)
-    _write(BASE_FOLDER, base_lock.model_copy(update={"layer": built[0].layers[0].diff_id}), build)
+    if not only:
+        base_lock = read_base_lock(base_spec, build.arch, build.images_dir)
+        _write(BASE_FOLDER, base_lock.model_copy(update={"layer": built[0].layers[0].diff_id}), build)
+    return record_digests(built, build.arch, build.images_dir, others=bool(only))
 
 
 def _base_lock(spec: BaseSpec, build: Build) -> BaseLock:
