@@ -72,6 +72,20 @@ class Where(enum.Enum):
     LATENCIES = enum.auto()
     """In what is said of the document of latencies."""
 
+    @property
+    def words(self) -> str:
+        """The place as a table has it; "" for everywhere."""
+        return _PLACES[self]
+
+
+_PLACES: Final = {
+    Where.EVERYWHERE: "",
+    Where.CLOCKED: "of a clock's measure",
+    Where.CAPPED: "of a trial that a cap ended",
+    Where.CUT: "of an answer that was cut",
+    Where.LATENCIES: "of `latencies.jsonl`",
+}
+
 
 @dataclass(frozen=True)
 class Volatile:

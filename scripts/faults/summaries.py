@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from runner.core import layout
+from runner.core.field_comparison import Difference, FieldComparison, Found, Rules
+from runner.core.volatile import VOLATILE, Reason
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What differs between two runs of one study, whether or not one of them was interrupted.
-OF_THE_OCCASION: Final = (
-    # Digests that hold the run's name, its moments, and what clocks measured.
-    "inputs.lock",
-    "inputs.ledger_head",
-    "inputs.records",
-    # Which trials started later than others, by the clock.
-    "cold_starts",
+# What differs between any two runs of one study: digests that hold the run's name, its moments, and what clocks
+# measured. What clocks measured themselves, and what is computed from it, is on the same list.
+OF_THE_OCCASION: Final = tuple(
+    entry.field for entry in VOLATILE if (entry.document, entry.reason) == (layout.SUMMARY, Reason.OCCASION)
 )
 # What an interrupted run has more of: attempts, and their spend.
 OF_THE_INTERRUPTION: Final = (
@@ -33,27 +33,24 @@ OF_THE_INTERRUPTION: Final = (
 )
 # A check whose claim an interruption breaks: that the arms of each block ran back to back.
 CHECK_OF_THE_INTERRUPTION: Final = "blocks unbroken"
-# Measures whose unit is read off a clock or off the kernel's accounts: every figure of theirs may differ, and nothing
-# that says which measures, arms, tasks and blocks there are.
-CLOCKED_UNITS: Final = ("ms", "bytes")
-_NO_FIGURES: Final = frozenset(
-    {"measure", "arm", "arms", "control", "control_ran", "task", "n_blocks", "n_tasks", "excluded", "reason", "blocks"}
-)
+_EXCUSED: Final = frozenset({Reason.OCCASION, Reason.CLOCK, Reason.KERNEL})
 
 
 def summaries_differ(one: bytes, other: bytes) -> Iterator[str]:
     """Every place at which the two documents differ beyond what may, with both values."""
-    yield from _differ("", comparable(one), comparable(other))
+    found: list[Difference] = []
+    fields = FieldComparison(Rules.of(layout.SUMMARY, _EXCUSED), Found(), found.append)
+    fields.compare(comparable(one), comparable(other))
+    for item in found:
+        yield f"{item.field}: {item.a or 'nothing'} and {item.b or 'nothing'}"
 
 
-def comparable(data: bytes) -> object:
-    """The summary without what may differ."""
+def comparable(data: bytes) -> Any:
+    """The summary without what an interruption may change, and what any other run has otherwise."""
     summary = json.loads(data)
-    clocked = {measure["name"] for measure in summary["measures"] if measure["unit"] in CLOCKED_UNITS}
     for path in (*OF_THE_OCCASION, *OF_THE_INTERRUPTION):
         _remove(summary, path.split("."))
     summary["checks"] = [check for check in summary["checks"] if check["name"] != CHECK_OF_THE_INTERRUPTION]
-    _remove_figures(summary, clocked)
     return summary
 
 
@@ -67,26 +64,3 @@ def _remove(node: Any, path: list[str]) -> None:
         return
     for item in node[key] if name.endswith("[]") else [node[key]]:
         _remove(item, rest)
-
-
-def _remove_figures(node: Any, clocked: set[str], *, inside: bool = False) -> None:
-    if isinstance(node, list):
-        for item in node:
-            _remove_figures(item, clocked, inside=inside)
-    elif isinstance(node, dict):
-        within = inside or node.get("measure") in clocked
-        for name in [name for name in node if within and name not in _NO_FIGURES]:
-            del node[name]
-        for item in node.values():
-            _remove_figures(item, clocked, inside=within)
-
-
-def _differ(place: str, one: Any, other: Any) -> Iterator[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in sorted(one.keys() | other.keys()):
-            yield from _differ(f"{place}.{key}", one.get(key), other.get(key))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for number, pair in enumerate(zip(one, other, strict=True)):
-            yield from _differ(f"{place}[{number}]", *pair)
-    elif one != other:
-        yield f"{place.removeprefix('.')}: {one!r} and {other!r}"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.core.cassette import read_cassette
-from tests.docker.conftest import ROOT
 from tests.fakes.bodies import lines_of
 from tests.fakes.provider import KEY, Provider, agent, running_provider, write_ca
 
@@ -179,14 +178,6 @@ def test_without_a_key_nothing_starts(pairbench: Program, corpora: str, provider
     done = pairbench("run", write_study(pairbench, corpora, "claude-code", live(provider)), "--json")
     assert done.returncode == 3
     assert "PAIRBENCH_PROVIDER_KEY_FILE" in done.stderr
-
-
-def test_what_may_differ_in_a_replay_is_written_down() -> None:
-    """The page names these keys of a record, and no others."""
-    page = (ROOT / "docs" / "reference" / "gateway.md").read_text("utf-8")
-    table = page.split("| key of a record |", 1)[1].split("\n\n", 1)[0]
-    keys = [line.split("`")[1] for line in table.splitlines()[2:]]
-    assert keys == [MEASURED, "attempts[].charged_microusd", "reason", f"attempts[].{OF_FILES}"]
 
 
 def timeless(record: dict[str, Any]) -> dict[str, Any]:

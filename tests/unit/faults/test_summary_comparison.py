@@ -29,7 +29,7 @@ def test_a_summary_is_like_itself() -> None:
 
 
 def test_what_an_interruption_adds_is_no_difference() -> None:
-    """Attempts, their spend, and digests of what holds moments."""
+    """Attempts, their spend, digests of what holds moments, and what clocks say."""
 
     def interrupt(summary: dict[str, Any]) -> None:
         summary["inputs"]["ledger_head"] = summary["inputs"]["records"] = "sha256:other"
@@ -38,6 +38,8 @@ def test_what_an_interruption_adds_is_no_difference() -> None:
         for arm in summary["spend"]:
             arm["attempts"] += 7
             arm["repeated"] += 7
+        for row in summary["cold_starts"]:
+            row["median_startup_us"] = 1
 
     assert changed(interrupt) == []
 
@@ -59,24 +61,28 @@ def figures(summary: dict[str, Any], *, clocked: bool) -> list[dict[str, Any]]:
 
 
 def test_a_clock_may_say_something_else() -> None:
-    """Every figure of its measures, but not which blocks and arms there are."""
+    """Every figure of its measures, but not which blocks and arms there are, nor what is no figure."""
 
     def later(summary: dict[str, Any]) -> None:
         for row in figures(summary, clocked=True):
             for arm in row["arms"]:
-                arm["total"] = {"value": 1}
+                arm["total"] = 1
 
     def fewer(summary: dict[str, Any]) -> None:
         figures(summary, clocked=True)[0]["n_blocks"] += 1
 
+    def otherwise(summary: dict[str, Any]) -> None:
+        figures(summary, clocked=True)[0]["arms"][0]["total"] = "soon"
+
     assert changed(later) == []
     assert len(changed(fewer)) == 1
+    assert len(changed(otherwise)) == 1
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda summary: figures(summary, clocked=False)[0]["arms"][0].update(total={"value": -1}),
+        lambda summary: figures(summary, clocked=False)[0]["arms"][0].update(total=-1),
         lambda summary: summary["census"]["rows"][0].update(outcome="timeout"),
         lambda summary: summary["census"]["rows"].pop(),
         lambda summary: summary["study"].update(seed="another"),
