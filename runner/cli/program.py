@@ -15,7 +15,19 @@ import click
 import structlog
 
 import runner
-from runner.cli import comparing, corpora, image_facts, images, logs, machine, registries, rerunning, reviewing, runs
+from runner.cli import (
+    archives,
+    comparing,
+    corpora,
+    image_facts,
+    images,
+    logs,
+    machine,
+    registries,
+    rerunning,
+    reviewing,
+    runs,
+)
 from runner.core.errors import ExitCode, PairbenchError
 
 
@@ -27,6 +39,8 @@ def program(*, verbose: bool) -> None:
     logs.configure(verbose=verbose)
 
 
+images.images.add_command(archives.archive_images)
+images.images.add_command(archives.load_images)
 images.images.add_command(image_facts.show)
 images.images.add_command(image_facts.check)
 for command in (
@@ -36,6 +50,7 @@ for command in (
     runs.plan,
     runs.run,
     runs.resume,
+    archives.archive,
     rerunning.rerun,
     runs.status,
     runs.verify,

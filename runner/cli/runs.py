@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from runner import wiring
+from runner.archives.reading import is_archive
+from runner.cli.archives import max_size, verify_archive
 from runner.cli.planning import power_asked, power_options, render_forecast, render_power
 from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
@@ -155,10 +157,13 @@ def status(run: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@_RUN
+@click.argument("run", default="latest", metavar="[RUN|ARCHIVE]")
+@max_size
 @_JSON
-def verify(run: str, *, as_json: bool) -> None:
-    """Recompute RUN from its raw evidence and compare every byte. Exit 4 on any difference."""
+def verify(run: str, *, max_size: int, as_json: bool) -> None:
+    """Recompute RUN, or every run of an ARCHIVE, from raw evidence and compare every byte. Exit 4 on any difference."""
+    if is_archive(Path(run)):
+        verify_archive(Path(run), max_size, as_json=as_json)
     files = wiring.make_files()
     folder = _folder(run)
     try:

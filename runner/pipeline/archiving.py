@@ -1,0 +1,264 @@
+"""Runs and images go into an archive, and out of one: only what verifies goes in, only what was checked comes out.
+
+Nothing is built for a run that is archived. Its images are the ones that its lock names, out of the cache, or out of
+the engine where the cache hasn't got them any more.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from runner.archives.harness import harness_in
+from runner.archives.reading import MAX_BYTES, open_archive
+from runner.archives.saved import read_saved
+from runner.archives.writing import ArchivableImage, Contents, LayerSource, write_archive
+from runner.core import layout
+from runner.core.canonical import Digest, parse_json, sha256_digest
+from runner.core.errors import EnvironmentNotReady, EvidenceError, PairbenchError, Problem, StudyError
+from runner.core.lock import Lock
+from runner.images.harness_layer import RUNNER_IMAGE
+from runner.images.oci import manifest_of
+from runner.images.store import Blob
+from runner.pipeline import imaging
+from runner.pipeline.concluding import Verification, verify_run
+from runner.pipeline.folder import required
+from runner.pipeline.pinning import located
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from runner.archives.harness import HarnessFiles
+    from runner.archives.index import ArchivedImage, Role
+    from runner.archives.reading import OpenArchive
+    from runner.archives.writing import Written
+    from runner.core.lock import ImagePin
+    from runner.images.oci import BuiltImage
+    from runner.images.store import Store
+    from runner.pipeline.world import World
+
+
+@dataclass(frozen=True)
+class Order:
+    """How an archive is asked for."""
+
+    destination: Path
+    split_bytes: int | None = None
+    """Parts of so many bytes, instead of one file."""
+    runner: bool = True
+    """The image that runs us goes in too: with it, an engine is all that a stranger needs."""
+    unverified: bool = False
+    """Runs aren't recomputed first, and the index says so."""
+
+
+@dataclass(frozen=True)
+class VerifiedRun:
+    """A run of an archive, and what its recomputation found."""
+
+    name: str
+    verification: Verification
+
+
+@dataclass(frozen=True)
+class VerifiedArchive:
+    """An archive whose every byte is what its index says."""
+
+    index_sha256: Digest
+    content_sha256: str
+    images: tuple[ArchivedImage, ...]
+    runs: tuple[VerifiedRun, ...]
+
+
+def archive_runs(world: World, folders: Sequence[Path], order: Order) -> Written:
+    """The archive of the runs in `folders`: their files, their images, their code.
+
+    Raises:
+        StudyError: two runs have one name, or the archive is there already.
+        EvidenceError: a run doesn't verify, or an image isn't what its lock says.
+        EnvironmentNotReady: an image is nowhere to be had, or the disk refuses.
+    """
+    runs = _named(folders)
+    if not order.unverified:
+        for name, folder in runs.items():
+            world.progress.step(f"verifying {name}")
+            _refuse_unverified(world, name, folder)
+    locks = {name: Lock.from_bytes(required(world.files, folder, layout.LOCK), name) for name, folder in runs.items()}
+    pins = {pin.config_digest: pin for lock in locks.values() for pin in lock.images}
+    images = [archivable(world, pin) for pin in pins.values()]
+    if order.runner:
+        images.append(_runner_image(world))
+    codes = [_code_of(world, folder, locks[name]) for name, folder in runs.items()]
+    world.progress.step(f"packing {len(runs)} runs and {len(images)} images")
+    contents = Contents(
+        created_by=world.harness,
+        images=images,
+        runs=runs,
+        harnesses=list({code.pin.source_sha256: code for code in codes if code is not None}.values()),
+        unverified=frozenset(runs if order.unverified else ()),
+    )
+    return write_archive(contents, order.destination, cache=world.places.cache, split_bytes=order.split_bytes)
+
+
+def archive_images(world: World, names: Sequence[str], order: Order) -> Written:
+    """The archive of our images `names`, or all that pods are made of, built or taken from the cache.
+
+    Raises:
+        StudyError: there is no such image, or the archive is there already.
+        EnvironmentNotReady: something can't be downloaded, or the disk refuses.
+        EvidenceError: something isn't what its lock says.
+    """
+    pods = [name for name in names if name != RUNNER_IMAGE]
+    built = imaging.build(world, pods) if pods or not names else ()
+    images = [_archivable(image, "pod", world.build.store) for image in built]
+    if RUNNER_IMAGE in names:
+        images.append(_runner_image(world))
+    world.progress.step(f"packing {len(images)} images")
+    contents = Contents(created_by=world.harness, images=images)
+    return write_archive(contents, order.destination, cache=world.places.cache, split_bytes=order.split_bytes)
+
+
+@contextmanager
+def opened(world: World, path: Path, *, max_bytes: int = MAX_BYTES, layers: bool = True) -> Iterator[OpenArchive]:
+    """The archive `path`, checked as a whole; raises as `open_archive` does."""
+    world.progress.step(f"checking every byte of {path.name}")
+    with open_archive(path, world.places.cache / "scratch", max_bytes=max_bytes, layers=layers) as archive:
+        yield archive
+
+
+def load_images(
+    world: World, path: Path, which: Sequence[str] = (), *, max_bytes: int = MAX_BYTES
+) -> tuple[BuiltImage, ...]:
+    """The engine holds the images `which` of the archive, or all of them, and says of each what the archive does.
+
+    Raises:
+        StudyError: there is no such archive, or it has no such image.
+        EvidenceError: the archive isn't what its index says, or the engine reports another image.
+        EnvironmentNotReady: there is no engine, or no room.
+    """
+    with opened(world, path, max_bytes=max_bytes) as archive:
+        images = archive.built(which)
+        within = replace(world, build=replace(world.build, store=archive.store))
+        imaging.load(within, world.engine(), images)
+    return images
+
+
+def verify_archive(world: World, path: Path, *, max_bytes: int = MAX_BYTES) -> VerifiedArchive:
+    """The archive `path` was read and every one of its runs recomputed from its raw evidence.
+
+    Raises:
+        StudyError: there is no such archive.
+        EvidenceError: the archive isn't what its index says.
+        EnvironmentNotReady: there is no room.
+    """
+    with opened(world, path, max_bytes=max_bytes, layers=False) as archive:
+        runs = []
+        for name in archive.index.runs:
+            world.progress.step(f"verifying {name}")
+            folder = archive.store.folder / "runs" / name
+            archive.unpack_run(name, folder)
+            runs.append(VerifiedRun(name, _verified(world, folder)))
+            world.files.remove(folder)
+        index = archive.index
+        return VerifiedArchive(archive.index_sha256, index.content_sha256, index.images, tuple(runs))
+
+
+def archivable(world: World, pin: ImagePin) -> ArchivableImage:
+    """The image that a lock pins, all of whose bytes are in the cache now.
+
+    Raises:
+        EnvironmentNotReady: neither the cache nor an engine has it.
+        EvidenceError: what the engine has isn't what the lock says.
+    """
+    store = world.build.store
+    if any(not store.blob_path(Digest(digest)).exists() for digest in (pin.config_digest, *pin.diff_ids)):
+        _bring(world, pin)
+    config = b"".join(store.read_blob(Digest(pin.config_digest), verify=True))
+    blobs = [Blob(Digest(layer), store.blob_path(Digest(layer)).stat().st_size) for layer in pin.diff_ids]
+    manifest = manifest_of(config, blobs)
+    is_ours = sha256_digest(manifest) == pin.manifest_digest
+    return ArchivableImage(
+        pin=pin,
+        arch=_architecture(config, pin),
+        role="pod" if is_ours else "user",
+        config=config,
+        manifest=manifest,
+        layers=_sources(blobs, store),
+    )
+
+
+def _named(folders: Sequence[Path]) -> dict[str, Path]:
+    named: dict[str, Path] = {}
+    for folder in folders:
+        if named.setdefault(folder.name, folder) != folder:
+            raise StudyError(f"two runs are called {folder.name}", hint="rename the folder of one, or archive it alone")
+    return named
+
+
+def _refuse_unverified(world: World, name: str, folder: Path) -> None:
+    found = _verified(world, folder)
+    if not found.holds:
+        hint = "an archive of it says so if it is made with --unverified"
+        told = Problem("it doesn't verify, and isn't archived as if it did", name, hint=hint)
+        raise EvidenceError.of([*found.differences, told])
+
+
+def _verified(world: World, folder: Path) -> Verification:
+    try:
+        return verify_run(world.files, folder, world.harness)
+    except EvidenceError as error:
+        return Verification(0, error.problems, same_code=True)
+
+
+def _code_of(world: World, folder: Path, lock: Lock) -> HarnessFiles | None:
+    """The code that the run keeps; None of a run from before runs kept theirs."""
+    names = list(world.files.walk(folder / layout.HARNESS))
+    kept = {name: required(world.files, folder, f"{layout.HARNESS}/{name}") for name in names}
+    return harness_in(lock.harness, kept) if kept else None
+
+
+def _runner_image(world: World) -> ArchivableImage:
+    world.progress.step("building the image that runs the program")
+    return _archivable(imaging.runner_image(world), "runner", world.build.store)
+
+
+def _archivable(image: BuiltImage, role: Role, store: Store) -> ArchivableImage:
+    blobs = [layer.blob for layer in image.layers]
+    pin = imaging.pin_of(image)
+    return ArchivableImage(pin, image.arch, role, image.config, image.manifest, _sources(blobs, store))
+
+
+def _sources(blobs: Iterable[Blob], store: Store) -> dict[str, LayerSource]:
+    return {blob.digest: LayerSource(blob.size_bytes, partial(store.read_blob, blob.digest)) for blob in blobs}
+
+
+def _bring(world: World, pin: ImagePin) -> None:
+    """The cache holds the image `pin`, out of the engine."""
+    hint = f"`pairbench images build {pin.name}` makes it again where its inputs are still to be had"
+    try:
+        engine = world.engine()
+        reference = located(engine, pin)
+    except PairbenchError as error:
+        told = Problem(f"the cache hasn't got all of {pin.config_digest}", f"image {pin.name}", hint=hint)
+        raise EnvironmentNotReady.of([told, *error.problems]) from error
+    if reference is None:
+        lacking = f"neither the cache nor the engine has {pin.config_digest}"
+        raise EnvironmentNotReady(lacking, document=f"image {pin.name}", hint=hint)
+    world.progress.step(f"taking {pin.name} from the engine")
+    saved = read_saved(engine.save_image(reference), world.build.store, f"image {pin.name}")
+    found = (sha256_digest(saved.config), tuple(blob.digest for blob in saved.layers))
+    if found != (pin.config_digest, pin.diff_ids):
+        raise EvidenceError("what the engine saved isn't what the lock says", document=f"image {pin.name}")
+    world.build.store.add_blob([saved.config])
+
+
+def _architecture(config: bytes, pin: ImagePin) -> str:
+    match parse_json(config, f"image {pin.name}"):
+        case {"architecture": str(architecture), "rootfs": {"diff_ids": [*layers]}} if tuple(layers) == pin.diff_ids:
+            return architecture
+        case _:
+            raise EvidenceError(
+                "its configuration isn't that of an image of these layers", document=f"image {pin.name}"
+            )
