@@ -1,7 +1,7 @@
 # Every target does its own set-up. Recipes are one line each; what takes more stands in scripts/.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help bench test faults lint check docs golden setup engine engine-stop images chromium relock clean
+.PHONY: help bench test faults lint check docs golden setup engine engine-stop images recorded chromium relock clean
 
 PYTHON ?= python3
 export PYTHON
@@ -29,7 +29,7 @@ faults: ## every fault scenario in containers, against what is expected
 lint: setup ## format, lint, types and import contracts
 	@scripts/lint.sh
 
-check: lint test ## lint and test: what CI runs
+check: lint recorded test ## lint, images as recorded, and test: what CI runs
 
 docs: setup ## write docs/reference/cli.md from the program's own help
 	@$(py) scripts/cli_reference.py
@@ -49,10 +49,13 @@ engine-stop: ## end the private engine; its images stay
 images: setup engine ## build the images that pods are made of
 	@.venv/bin/pairbench images build
 
+recorded: setup ## hold the images against the digests in images/locks
+	@.venv/bin/pairbench images check
+
 chromium: ## Chromium for the tests that look at a report (as root, Debian)
 	@scripts/chromium.sh
 
-relock: ## resolve requirements/ afresh
+relock: ## resolve requirements/ and images/locks afresh
 	@scripts/relock.sh
 
 clean: ## remove .venv, .cache and the private engine; runs/ stays

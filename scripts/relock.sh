@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Resolve requirements/*.txt afresh from pyproject.toml and requirements/*.in, for every platform. Behind `make relock`.
-# The resolver lives in a virtual environment of its own; nothing else uses it.
+# Resolve requirements/*.txt afresh from pyproject.toml and requirements/*.in, for every platform, and images/locks from the
+# declarations of the images: one commit. Behind `make relock`. The resolver lives in a virtual environment of its own; nothing else uses it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=.cache/relock
@@ -19,4 +19,6 @@ compile requirements/runtime.txt pyproject.toml
 compile requirements/dev.txt pyproject.toml --group dev --constraint requirements/runtime.txt
 compile requirements/build.txt requirements/build.in --constraint requirements/dev.txt
 compile requirements/relock.txt requirements/relock.in
-git diff --stat requirements
+scripts/setup.sh
+.venv/bin/pairbench images relock
+git diff --stat requirements images/locks

@@ -35,7 +35,10 @@ def test_help_is_the_default_and_fits_one_screen() -> None:
             ],
         ),
         ("test", ["scripts/test.sh"]),
-        ("check", ["scripts/setup.sh", "scripts/lint.sh", "scripts/test.sh"]),
+        (
+            "check",
+            ["scripts/setup.sh", "scripts/lint.sh", ".venv/bin/pairbench images check", "scripts/test.sh"],
+        ),
         ("images", ["scripts/setup.sh", "scripts/engine.sh start", ".venv/bin/pairbench images build"]),
     ],
 )
