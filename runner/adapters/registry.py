@@ -63,6 +63,10 @@ class HttpRepository:
         """Which one it is."""
         return self._place
 
+    def close(self) -> None:
+        """No connection is open any more."""
+        self._pool.clear()
+
     def has_blob(self, digest: Digest, size_bytes: int) -> bool:
         """Whether the blob is there."""
         with self._asked("HEAD", self._url(f"blobs/{digest}"), f"blob {digest}") as answer:
@@ -170,8 +174,10 @@ class HttpRepository:
             answer = self._sent(method, url, headers, body)
             if answer.status not in _REDIRECTS or method not in {"GET", "HEAD"}:
                 return answer
-            url = self._location(answer, what, url)
-            _done_with(answer)
+            try:
+                url = self._location(answer, what, url)
+            finally:
+                _done_with(answer)
         raise self._fault(f"it leads on, from one address to another, more than {_MOST_REDIRECTS} times", what)
 
     def _sent(
@@ -277,6 +283,7 @@ class HttpRepository:
             url += f"{'&' if '?' in url else '?'}{urllib.parse.urlencode(wanted)}"
             if credentials is not None:
                 headers["Authorization"] = credentials.basic().text
+        headers["Connection"] = "close"
         return _pool(url).request(
             "GET" if body is None else "POST",
             url,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,12 +61,16 @@ def pull(references: tuple[str, ...], *, name: str | None, no_load: bool, plain_
         raise click.UsageError("--name is for one image")
     with Watch() as watch:
         world = wiring.make_world(watch)
-        pulled = [
-            registries.pull(world, wiring.repository(place, plain_http=plain_http), digest, name or place.last)
-            for place, digest in wanted
-        ]
+        store = world.build.store
+        pulled = []
+        for place, digest in wanted:
+            with closing(wiring.repository(place, plain_http=plain_http)) as source:
+                pulled.append(registries.pull(source, digest, name or place.last, store, watch))
+        for image in pulled:
+            if image.arch != world.build.arch:
+                watch.step(f"{image.name} is an image for {image.arch}, and this machine is {world.build.arch}")
         if not no_load:
-            registries.give(world.engine(), world, pulled)
+            registries.give(world.engine(), pulled, store, watch)
     if as_json:
         listing = [
             {

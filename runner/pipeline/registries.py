@@ -6,6 +6,7 @@ a registry that collects garbage would take it away; nothing here ever asks for 
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from runner.core.canonical import Digest
     from runner.images.oci import BuiltImage
     from runner.images.store import Store
-    from runner.pipeline.world import World
     from runner.ports.engine import Engine
     from runner.ports.progress import Progress
     from runner.ports.registry import Place, Repository
@@ -58,14 +58,16 @@ def push(
     places: dict[Digest, Place] = {}
     pushed = []
     for image in images:
-        target = repository(to.below(image.name))
-        pushed.append(_push_one(target, image, store, places, progress))
-        places.update({blob.digest: target.place for blob in _blobs(image)})
+        with closing(repository(to.below(image.name))) as target:
+            pushed.append(_push_one(target, image, store, places, progress))
+            places.update({blob.digest: target.place for blob in _blobs(image)})
     return tuple(pushed)
 
 
-def pull(world: World, source: Repository, digest: Digest, name: str, *, most_bytes: int = MOST_BYTES) -> BuiltImage:
-    """The image of the manifest `digest` is in the store, as `name`: every byte of it was held to its digest first.
+def pull(
+    source: Repository, digest: Digest, name: str, store: Store, progress: Progress, *, most_bytes: int = MOST_BYTES
+) -> BuiltImage:
+    """The image of the manifest `digest` is in `store`, as `name`: every byte of it was held to its digest first.
 
     Raises:
         EnvironmentNotReady: the registry can't be reached, refuses, or breaks off.
@@ -77,16 +79,14 @@ def pull(world: World, source: Repository, digest: Digest, name: str, *, most_by
         raise EvidenceError(f"it comes to {manifest.size_bytes} bytes, more than {most_bytes}", document=document)
     config = b"".join(_fetched(source, manifest.config, document))
     image = image_of(name, manifest, config, document)
-    if image.arch != world.build.arch:
-        world.progress.step(f"{document} is for {image.arch}, and this machine is {world.build.arch}")
-    missing = [blob for blob in dict.fromkeys(manifest.layers) if not _is_whole(world, blob)]
+    missing = [blob for blob in dict.fromkeys(manifest.layers) if not _is_whole(store, blob)]
     for number, blob in enumerate(missing, 1):
-        world.progress.step(f"fetching layer {number} of {len(missing)} of {source.place} ({_megabytes(blob)})")
-        world.build.store.add_blob(_fetched(source, blob, document))
+        progress.step(f"fetching layer {number} of {len(missing)} of {source.place} ({_megabytes(blob)})")
+        store.add_blob(_fetched(source, blob, document))
     return image
 
 
-def give(engine: Engine, world: World, images: Sequence[BuiltImage]) -> None:
+def give(engine: Engine, images: Sequence[BuiltImage], store: Store, progress: Progress) -> None:
     """The engine holds `images`, each under its own tag, and says of each what was pulled.
 
     Raises:
@@ -94,8 +94,8 @@ def give(engine: Engine, world: World, images: Sequence[BuiltImage]) -> None:
     """
     missing = [image for image in images if engine.image(image.tag) is None]
     if missing:
-        world.progress.step(f"loading {', '.join(image.name for image in missing)} into the engine")
-        engine.load_images(archive_chunks(missing, world.build.store, verify=True))
+        progress.step(f"loading {', '.join(image.name for image in missing)} into the engine")
+        engine.load_images(archive_chunks(missing, store, verify=True))
     imaging.hold(engine, images)
 
 
@@ -144,9 +144,9 @@ def _fetched(source: Repository, blob: Blob, document: str) -> Iterator[bytes]:
     return held_to(blob.digest, blob.size_bytes, source.blob(blob.digest, blob.size_bytes), document)
 
 
-def _is_whole(world: World, blob: Blob) -> bool:
+def _is_whole(store: Store, blob: Blob) -> bool:
     """Whether the store has the blob, and it is still what it was."""
-    path = world.build.store.blob_path(blob.digest)
+    path = store.blob_path(blob.digest)
     try:
         return path.stat().st_size == blob.size_bytes and file_digest(path) == blob.digest
     except OSError:

@@ -72,6 +72,10 @@ class Repository(Protocol):
         """Which one it is."""
         ...
 
+    def close(self) -> None:
+        """Nothing is kept open for it any more."""
+        ...
+
     def has_blob(self, digest: Digest, size_bytes: int) -> bool:
         """Whether the blob is there."""
         ...

@@ -39,6 +39,9 @@ class MemoryRepository:
     registry: MemoryRegistry
     place: Place
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def has_blob(self, digest: Digest, size_bytes: int) -> bool:
         del size_bytes
         return (self.place.name, digest) in self.registry.blobs

@@ -10,8 +10,8 @@ import http.client
 import socket
 import subprocess
 import time
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,13 +86,18 @@ def real_registry(registry_program: str, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(params=["memory", pytest.param("docker-registry", marks=pytest.mark.registry)])
-def repositories(request: pytest.FixtureRequest) -> Callable[[str], Repository]:
+def repositories(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Repository]]:
     """Repositories of one registry by their names, below a name of the test's own."""
-    if request.param == "memory":
-        registry = MemoryRegistry()
-        return lambda name: registry.repository(Place("127.0.0.1:5000", name))
-    real: RealRegistry = request.getfixturevalue("real_registry")
-    own = request.node.name.partition("[")[0].replace("_", "-")
-    return lambda name: partial(HttpRepository, credentials=lambda _: None, plain_http=False)(
-        Place(real.host, f"{own}/{name}")
-    )
+    with ExitStack() as opened:
+        if request.param == "memory":
+            registry = MemoryRegistry()
+            yield lambda name: registry.repository(Place("127.0.0.1:5000", name))
+            return
+        real: RealRegistry = request.getfixturevalue("real_registry")
+        own = request.node.name.partition("[")[0].replace("_", "-")
+
+        def repository(name: str) -> Repository:
+            place = Place(real.host, f"{own}/{name}")
+            return opened.enter_context(closing(HttpRepository(place, lambda _host: None, plain_http=False)))
+
+        yield repository
