@@ -45,11 +45,12 @@ if TYPE_CHECKING:
 @click.option("--slots", type=click.IntRange(1, 64), help="Run so many pods at once, not as many as the run did.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def rerun(source: str, name: str, slots: int | None, *, live: bool, this_code: bool, as_json: bool) -> None:
-    """Make a run once more, in its own images and from its own inputs: nothing is planned, embedded, indexed or built.
+    """Make a run once more, from its own inputs and in its own images; nothing is built.
 
-    A recorded run is replayed and a scripted one runs again, without a key and without a network. What can't be
-    honoured on this machine is said before anything starts. At the end both are compared: exit 1 when the rerun isn't
-    equal to the run, or when one that was measured afresh has a failed trial or gate.
+    Nothing is planned, embedded or indexed again either. A recorded run is replayed and a scripted one runs again,
+    without a key and without a network. What can't be honoured on this machine is said before anything starts. At the
+    end both are compared: exit 1 when the rerun isn't equal to the run, or when one that was measured afresh has a
+    failed trial or gate.
     """
     with Watch() as watch:
         world = wiring.make_world(watch)

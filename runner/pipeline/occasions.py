@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from runner.clients.report import counted
 from runner.core import layout
 from runner.core.errors import PairbenchError, Problem
 from runner.core.lock import PROTOCOL_VERSION
@@ -116,7 +117,8 @@ def evidence_notices(files: Files, original: Run, manner: Manner) -> Iterator[st
     if manner.header is not None and manner.header.incomplete:
         names = manner.header.incomplete
         shown = ", ".join(names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")
-        yield f"not every exchange of {len(names)} trials was recorded, and they may end otherwise: {shown}"
+        of = counted(len(names), "trial")
+        yield f"not every exchange of {of} was recorded; what they come to may differ: {shown}"
     data = files.read(original.folder / layout.CONTRACT)
     if data is not None and not Contract.from_bytes(data, layout.CONTRACT).terms.holdout_seen_before:
         yield (

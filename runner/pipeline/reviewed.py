@@ -51,6 +51,8 @@ class ReviewedRun:
     observations_sha256: str
     records: Mapping[str, Record]
     """By trial."""
+    rerun_of: str = ""
+    """The run that this one is a rerun of, as the ledger says; "" for none."""
 
     def cases(self) -> dict[str, Case]:
         """Every case, by its name."""
@@ -94,6 +96,7 @@ def read_reviewed(world: World, folder: Path) -> ReviewedRun:
         observations=tuple(Observation.from_lines(seen, layout.OBSERVATIONS)),
         observations_sha256=sha256_digest(seen),
         records=_records(world, folder),
+        rerun_of=next((line.detail.get("rerun_of", "") for line in ledger if line.kind == "run_started"), ""),
     )
     problems = [
         *drift(contract, pinned, layout.CONTRACT),

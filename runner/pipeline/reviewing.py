@@ -117,7 +117,9 @@ def score(world: World, scoring: Scoring) -> tuple[Assessment, str]:
         packet = _rebuilt(world, scoring.review, run, key)
         given = _given(world, scoring, packet, run)
         first = register.first(run.contract.holdout_sha256)
-        found = _assessed(world, run, key, given, "" if first is None or first.run == key.run else first.run)
+        # What was run over a holdout is known from then on: a rerun is never the first.
+        earlier = run.rerun_of if first is None or first.run == key.run else first.run
+        found = _assessed(world, run, key, given, earlier)
         text = told(found)
         if first is None:
             # Before anybody can read the assessment.

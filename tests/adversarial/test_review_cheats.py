@@ -425,6 +425,22 @@ def test_a_claim_that_was_overtaken_fails_its_gate() -> None:
     assert "the contract claims a fresh holdout, and faster was scored over it before" in text
 
 
+def test_a_rerun_is_never_fresh() -> None:
+    """Nobody reviewed the first run: whoever made another one of it had seen what it came to."""
+    files = MemoryFiles()
+    write_run(files)
+    steps = steps_of(files.read(RUN / layout.LEDGER) or b"")
+    steps[0]["detail"] = {"run": RUN.name, "rerun_of": "the-first", "how": "again"}
+    files.write(RUN / layout.LEDGER, chained(steps))
+    seal_run(files)
+    prepare(world_of(files), RUN, REVIEW)
+    files.write(MINE, decided(Case(files).packet()).to_bytes())
+    found, text = score(world_of(files), Scoring(REVIEW, (MINE,), OUT, REGISTER))
+    assert not found.passed
+    assert found.holdout_inspected == "before this run"
+    assert "the contract claims a fresh holdout, and the-first was scored over it before" in text
+
+
 @pytest.mark.parametrize(
     ("terms", "expected"),
     [

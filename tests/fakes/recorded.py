@@ -48,12 +48,12 @@ def recording(seq: int) -> dict[str, Any]:
     }
 
 
-def recorded(model: str = FIXTURE_MODEL) -> Behaviour:
-    """A command that asks its model once, which calls itself `model`, and whose exchange is recorded."""
+def recorded(model: str = FIXTURE_MODEL, *, recording_lost: bool = False) -> Behaviour:
+    """A command that asks its model once, which calls itself `model`, and whose exchange is recorded or got lost."""
 
     def run(box: Box) -> int:
         _asked(box, model)
-        box.write("/pod/gateway/recording.jsonl", lines(recording(1)))
+        box.write("/pod/gateway/recording.jsonl", b"" if recording_lost else lines(recording(1)))
         return 0
 
     return run

@@ -203,7 +203,7 @@ def test_a_study_without_control_first_is_refused(memories: Memories) -> None:
         plan_study(memories.world, path)
 
 
-def _under_contract(memories: Memories) -> Path:
+def under_contract(memories: Memories) -> Path:
     arm = '  { name = "connections", image = "trial", system = { kind = "reconsolidator", mode = "connections" } },\n'
     study = STUDY.replace("repetitions = 2", 'repetitions = 3\ncontract = "contract.toml"')
     path = memories.study(study.replace("]\ntasks", f"{arm}]\ntasks"))
@@ -214,7 +214,7 @@ def _under_contract(memories: Memories) -> Path:
 
 def test_a_contract_is_bound_first_and_rechecked_after_each_arm(memories: Memories) -> None:
     """By its digest; nothing had drifted."""
-    folder = run_study(memories.world, _under_contract(memories)).folder
+    folder = run_study(memories.world, under_contract(memories)).folder
     told = [line for line in ledger(memories, folder) if line.kind.startswith(("contract", "control", "attempt_s"))]
     digest = sha256_digest(memories.outside.files.read(folder / layout.CONTRACT) or b"")
     assert told[0].kind == "contract_bound"
@@ -228,7 +228,7 @@ def test_a_contract_is_bound_first_and_rechecked_after_each_arm(memories: Memori
 
 def test_a_drift_from_the_contract_is_in_the_ledger(memories: Memories) -> None:
     """After the arm that ran when it was found."""
-    path = _under_contract(memories)
+    path = under_contract(memories)
     world = replace(memories.world, sources=_drifting(memories.world.sources))
     folder = run_study(world, path).folder
     (first, *_) = [line for line in ledger(memories, folder) if line.kind == "contract_rechecked"]
@@ -261,7 +261,7 @@ def test_a_study_that_is_not_the_contract_s_is_refused(
     memories: Memories, before: str, after: str, message: str
 ) -> None:
     """Before anything starts: nothing could be reviewed afterwards."""
-    path = _under_contract(memories)
+    path = under_contract(memories)
     text = (memories.outside.files.read(path) or b"").decode("utf-8")
     memories.outside.files.put(path, text.replace(before, after))
     with pytest.raises(StudyError, match=message):
