@@ -43,6 +43,11 @@ def corpus_tar(name: str) -> str:
     return f"inputs/corpora/{name}.tar"
 
 
+def context_tar(name: str) -> str:
+    """What an engine's builder made an image of the study's own of."""
+    return f"inputs/images/{name}.tar"
+
+
 def index_tar(name: str) -> str:
     """The index of a corpus, as its trials searched it."""
     return f"inputs/indexes/{name}.tar"

@@ -12,6 +12,9 @@ from runner.core.gates import Gate
 PROTOCOL_VERSION: Final = "1"
 """Names the way of measuring; it changes when a rule of it does, and other protocols' figures are never put beside."""
 
+USER_IMAGE: Final = "pairbench/user"
+"""The repository of images that a study brings along; their tag is the digest of their configuration."""
+
 
 class ImagePin(Part):
     """An image, by everything that an engine can call it."""
@@ -23,6 +26,13 @@ class ImagePin(Part):
     diff_ids: tuple[str, ...]
     drifted: tuple[str, ...]
     """Packages that weren't to be had as locked, as `name locked -> taken`."""
+    context_sha256: str = ""
+    """Of the tar that an engine's builder made it of; "" for an image that wasn't made so."""
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the study brought it along: nothing of ours can make it again."""
+        return self.tag.startswith(f"{USER_IMAGE}:")
 
 
 class IndexPin(Part):

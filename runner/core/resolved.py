@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from runner.core.corpus import CorpusFile, CorpusLock
 from runner.core.documents import Document, Part
 from runner.core.gates import Gate
@@ -71,13 +73,25 @@ class ResolvedTask(Part):
     """What a reconsolidation study gives a memory."""
 
 
+class ResolvedImage(Part):
+    """An image of the study's own, by what it is built from."""
+
+    dockerfile: str
+    """Its path in the context."""
+    context_sha256: str
+    """Of the context as a tar, the Dockerfile in it."""
+    files: int
+    bases: tuple[str, ...]
+    """The images of ours that its Dockerfile names by `ARG PAIRBENCH_<NAME>`."""
+
+
 class ResolvedArm(Part):
     """One arm with the texts of its files."""
 
     name: str
     description: str
     image: str
-    """Name of an image of ours, or a reference by digest."""
+    """Name of an image of ours or of the study's own, or a reference by digest."""
     instructions: str
     """Text appended to the system prompt; "" for none."""
     env: dict[str, str]
@@ -117,6 +131,8 @@ class ResolvedStudy(Document):
     caps: Caps = Caps()
     model_ca: str = ""
     """Certificates of the authorities that the provider's own must come from, as PEM; "" for the usual ones."""
+    images: dict[str, ResolvedImage] = Field(default_factory=dict)
+    """Images of the study's own, by the name that arms call them."""
 
     @property
     def output_tokens(self) -> int | None:

@@ -387,6 +387,14 @@ class McpServer(Part):
     tools: Annotated[tuple[ToolName, ...], Field(min_length=1)]
 
 
+class UserImage(Part):
+    """An image of the study's own, built from a Dockerfile."""
+
+    dockerfile: PathText
+    context: PathText | None = None
+    """The folder that its steps may copy from; absent: the Dockerfile's own."""
+
+
 class Arm(Part):
     """One treatment; without any key but its name it is the plain client."""
 
@@ -449,6 +457,8 @@ class StudyFile(Part):
     task_files: tuple[PathText, ...] = ()
     corpora: dict[Name, PathText] = Field(default_factory=dict)
     """Empty in a reconsolidation study only."""
+    images: dict[Name, UserImage] = Field(default_factory=dict)
+    """Images of the study's own, which arms name."""
     client: Client
     model: ModelChoice = NoModel()
     """Only a retrieval study has nobody who plays it."""

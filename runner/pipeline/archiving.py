@@ -178,7 +178,7 @@ def archivable(world: World, pin: ImagePin) -> ArchivableImage:
     config = b"".join(store.read_blob(Digest(pin.config_digest), verify=True))
     blobs = [Blob(Digest(layer), store.blob_path(Digest(layer)).stat().st_size) for layer in pin.diff_ids]
     manifest = manifest_of(config, blobs)
-    is_ours = sha256_digest(manifest) == pin.manifest_digest
+    is_ours = sha256_digest(manifest) == pin.manifest_digest and not pin.is_users
     return ArchivableImage(
         pin=pin,
         arch=_architecture(config, pin),

@@ -111,7 +111,7 @@ def ready_of(locked: Locked) -> Ready:
         study=locked.planned.study,
         lock=locked.lock,
         trials=locked.planned.plan.trials,
-        images={name: image.tag for name, image in locked.images.items()},
+        images={pin.name: pin.tag for pin in locked.lock.images},
         workspaces={name: corpus.files for name, corpus in locked.planned.corpora.items()},
         indexes={name: index.archive for name, index in locked.indexes.items()},
         prices=locked.planned.loaded.prices,

@@ -25,6 +25,7 @@ from runner.pipeline import imaging
 from runner.pipeline.contracts import floor_files, freeze_contract
 from runner.pipeline.pinning import arm_pins, engine_pin
 from runner.pipeline.preflight import ready_engine
+from runner.pipeline.user_images import user_images
 from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Images, Indexer
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from runner.core.lock import HarnessPin
+    from runner.core.lock import HarnessPin, ImagePin
     from runner.core.plan import Plan
     from runner.core.reconsolidation.contract import Contract
     from runner.core.resolved import ResolvedStudy
@@ -157,6 +158,7 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
     study = planned.study
     images = {image.name: image for image in imaging.build(world, _image_names(study))}
     imaging.load(world, engine, tuple(images.values()))
+    images |= user_images(world, engine, planned.loaded, images, labels)
     retrieval = images.get("retrieval")
     indexer = Indexer(
         engine=engine,
@@ -193,6 +195,7 @@ def write_inputs(world: World, folder: Path, locked: Locked) -> dict[str, str]:
         documents[layout.PLAYED] = planned.loaded.cassette
     if planned.loaded.labels is not None:
         documents[layout.LABELS] = planned.loaded.labels.to_bytes()
+    documents |= {layout.context_tar(name): context.tar for name, context in planned.loaded.contexts.items()}
     documents |= {layout.corpus_tar(name): tar_of(corpus.files) for name, corpus in planned.corpora.items()}
     documents |= query_inputs(planned.query_sets, planned.corpora)
     if planned.reconsolidation is not None:
@@ -230,7 +233,7 @@ def _arm_problems(study: ResolvedStudy, document: str, images: Collection[str]) 
     said: dict[str, str] = {}
     for arm in study.arms:
         key = f"arms.{arm.name}"
-        if not (_BY_DIGEST.fullmatch(arm.image) or arm.image in images):
+        if not (_BY_DIGEST.fullmatch(arm.image) or arm.image in images or arm.image in study.images):
             known = f"ours are {', '.join(sorted(images))}; others are named <repository>@sha256:<digest>"
             yield Problem(f"there is no image {arm.image!r}", document, f"{key}.image", known)
         try:
@@ -246,6 +249,13 @@ def _arm_problems(study: ResolvedStudy, document: str, images: Collection[str]) 
             yield Problem(f"does not differ from {said[difference]}", document, key, "declare a treatment")
         said.setdefault(difference, arm.name)
     yield from undeclared_differences(study, document)
+    for name, image in study.images.items():
+        if name in images:
+            yield Problem("the name of an image of ours", document, f"images.{name}", "call yours otherwise")
+        for base in image.bases:
+            if base not in images:
+                known = f"ours are {', '.join(sorted(images))}"
+                yield Problem(f"there is no image {base!r} to build on", document, f"images.{name}.dockerfile", known)
 
 
 def with_slots(planned: Planned, engine: Engine) -> Planned:
@@ -261,7 +271,8 @@ def with_slots(planned: Planned, engine: Engine) -> Planned:
 
 
 def _image_names(study: ResolvedStudy) -> tuple[str, ...]:
-    ours = {arm.image for arm in study.arms if "@" not in arm.image}
+    ours = {arm.image for arm in study.arms if "@" not in arm.image and arm.image not in study.images}
+    ours |= {base for image in study.images.values() for base in image.bases}
     # Sparse vectors are made in the image that asks for them, whichever image the arms run in.
     own = {"retrieval"} if study.client.kind == "retrieval" else set()
     return tuple(sorted({"gateway", "qdrant", "trial", *own, *ours}))
@@ -298,7 +309,7 @@ def _lock(
         prompts={task.id: sha256_digest(task.prompt.encode("utf-8")) for task in study.tasks},
         client_version=identity.client_version,
         arms=arm_pins(study),
-        images=tuple(imaging.pin_of(image) for _, image in sorted(images.items())),
+        images=tuple(_image_pin(name, image, study) for name, image in sorted(images.items())),
         corpora={
             name: CorpusPin(
                 corpus_sha256=pinned.corpus_sha256,
@@ -360,6 +371,15 @@ def client_version(engine: Engine, study: ResolvedStudy, image: str, labels: Map
     if code != 0 or not said:
         raise EngineError(f"{' '.join(command)} ended with {code}: {said}", document=f"image {image}")
     return next((word for word in said.split() if word[0].isdigit()), said.split()[0])
+
+
+def _image_pin(name: str, image: BuiltImage, study: ResolvedStudy) -> ImagePin:
+    """What the lock says of the image that arms call `name`."""
+    pin = imaging.pin_of(image)
+    if not pin.is_users:
+        return pin
+    context = study.images[name].context_sha256 if name in study.images else ""
+    return pin.model_copy(update={"name": name, "context_sha256": context})
 
 
 def _image_of(study: ResolvedStudy, images: Mapping[str, BuiltImage]) -> str:

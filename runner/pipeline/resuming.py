@@ -142,9 +142,11 @@ def _check_code(world: World, run: Run) -> None:
 def _images(world: World, engine: Engine, run: Run) -> dict[str, str]:
     """The tags of the locked images, each in the engine."""
     missing = [pin for pin in run.lock.images if located(engine, pin) is None]
-    if missing and run.lock.rerun_of is not None:
-        # What ran once is run again, and nothing is built for it.
-        raise EnvironmentNotReady.of(absent(pin) for pin in missing)
+    if run.lock.rerun_of is not None or any(pin.is_users for pin in missing):
+        # What ran once is run again, and nothing is built for it; and what a study brought along is nothing of ours.
+        lost = [pin for pin in missing if run.lock.rerun_of is not None or pin.is_users]
+        if lost:
+            raise EnvironmentNotReady.of(absent(pin) for pin in lost)
     if missing:
         built = imaging.build(world, [pin.name for pin in missing])
         found = {image.name: image.config_digest for image in built}

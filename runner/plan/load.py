@@ -23,6 +23,7 @@ from runner.core.resolved import (
     CorpusSource,
     ResolvedArm,
     ResolvedCases,
+    ResolvedImage,
     ResolvedLabels,
     ResolvedQuery,
     ResolvedStudy,
@@ -30,6 +31,7 @@ from runner.core.resolved import (
 )
 from runner.core.study import Arm, Label, LabelsFile, StudyFile, Task, TaskFile
 from runner.plan.certificates import certificates_fault
+from runner.plan.contexts import Context, read_context
 from runner.plan.provider_address import address_fault
 from runner.plan.reconsolidation_studies import (
     manifest_of,
@@ -87,6 +89,8 @@ class LoadedStudy:
     """Where the manifest of a reconsolidation study's corpus should be."""
     contract: Path | None = None
     """Where the terms of its review are."""
+    contexts: Mapping[str, Context] = field(default_factory=dict)
+    """What images of the study's own are built from, by their names."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,7 @@ def _loaded(
     reading.problems += [*study_problems(declared, document), *output_problems(declared, tasks, document)]
     reading.problems += reconsolidation_problems(declared, document)
     arms = _arms(reading, declared, document)
+    contexts = _contexts(reading, declared, document)
     instructions = reading.text_of(declared.client.instructions, reading.root, document, "client.instructions")
     study = ResolvedStudy(
         name=declared.name,
@@ -222,6 +227,15 @@ def _loaded(
         gates=declared.gates,
         caps=declared.caps,
         model_ca=_authorities(reading, declared, document),
+        images={
+            name: ResolvedImage(
+                dockerfile=context.dockerfile,
+                context_sha256=context.sha256,
+                files=context.files,
+                bases=context.bases,
+            )
+            for name, context in contexts.items()
+        },
     )
     return LoadedStudy(
         document=document,
@@ -236,7 +250,20 @@ def _loaded(
         query_sets=reading.query_sets,
         manifest=manifest_of(declared, reading.root),
         contract=None if declared.contract is None else reading.root / declared.contract,
+        contexts=contexts,
     )
+
+
+def _contexts(reading: _Reading, declared: StudyFile, document: str) -> dict[str, Context]:
+    found: dict[str, Context] = {}
+    for name, image in sorted(declared.images.items()):
+        if all(arm.image != name for arm in declared.arms):
+            reading.complain("no arm's image", document, f"images.{name}")
+        try:
+            found[name] = read_context(image, reading.root, reading.files, (document, f"images.{name}"))
+        except StudyError as error:
+            reading.problems += error.problems
+    return found
 
 
 def _prices(reading: _Reading, declared: StudyFile, document: str) -> PriceTable:
