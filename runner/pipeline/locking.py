@@ -25,8 +25,8 @@ from runner.pipeline import imaging
 from runner.pipeline.contracts import floor_files, freeze_contract
 from runner.pipeline.pinning import arm_pins, engine_pin
 from runner.pipeline.preflight import ready_engine
-from runner.pipeline.user_images import user_images
 from runner.pipeline.querying import query_inputs, query_set_pins, resolved_query_sets, retrieval_gate_problems
+from runner.pipeline.user_images import user_images
 from runner.plan.corpora import CorpusReader
 from runner.plan.index import Images, Indexer
 from runner.plan.load import read_study
