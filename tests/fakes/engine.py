@@ -11,11 +11,12 @@ import errno
 import io
 import itertools
 import json
+import re
 import tarfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EngineError, EngineGoneError
@@ -269,18 +270,46 @@ class FakeEngine:
         return self.images.get(reference)
 
     def build_image(self, build: ImageBuild) -> str:
-        """An image of the context alone, with its files in it; a Dockerfile that says `FAIL` fails."""
+        """The context as one more layer on the image that an argument names; a Dockerfile that says `FAIL` fails."""
         self._enter("build_image", build.tag)
         with tarfile.open(fileobj=io.BytesIO(build.context), mode="r:") as archive:
             dockerfile = _member(archive, build.dockerfile)
             files = {item.name: _member(archive, item.name) for item in archive if item.isreg()}
         if b"FAIL" in dockerfile:
             raise EngineError("a step failed; it printed last: it said why", document="image builder")
-        layer = sha256_digest(build.context)
-        identity = sha256_digest(f"{layer} {sorted(build.arguments.items())}".encode())
-        self.images |= dict.fromkeys((identity, build.tag), ImageFacts(identity, (layer,), "amd64"))
-        self.image_files[identity] = files
         self.builds.append(build)
+        base = next((self.images[tag].identity for tag in build.arguments.values() if tag in self.images), "")
+        config, *layers = self.contents.get(base, [b'{"architecture": "amd64", "config": {}, "os": "linux"}'])
+        layers.append(build.context)
+        declared = re.search(rb"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)
+        return self.add_image(
+            build.tag,
+            json.loads(config),
+            layers,
+            entrypoint=None if declared is None else json.loads(declared.group(1)),
+            files={**self.image_files.get(base, {}), **files},
+        )
+
+    def add_image(
+        self,
+        tag: str,
+        config: dict[str, Any],
+        layers: list[bytes],
+        *,
+        entrypoint: list[str] | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> str:
+        """An image that nobody loaded, as a pull or a build brings one; its id is returned."""
+        digests = [sha256_digest(layer) for layer in layers]
+        config |= {"rootfs": {"type": "layers", "diff_ids": digests}}
+        if entrypoint is not None:
+            config["config"] = {**config["config"], "Entrypoint": entrypoint}
+        data = json.dumps(config).encode()
+        identity = sha256_digest(data)
+        facts = ImageFacts(identity, tuple(digests), str(config["architecture"]))
+        self.images |= dict.fromkeys((identity, tag), facts)
+        self.contents[identity] = [data, *layers]
+        self.image_files[identity] = dict(files or {})
         return identity
 
     def tag_image(self, reference: str, tag: str) -> None:
