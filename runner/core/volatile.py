@@ -148,6 +148,8 @@ _LOCK: Final = (
     ),
     *_of(layout.LOCK, Reason.PLACE, Shape.INTEGER, "engine.cpus", "engine.memory_bytes"),
 )
+# Which code it is, the lock says; what else was installed beside it is the interpreter's.
+_HARNESS: Final = _of(f"{layout.HARNESS}/*", Reason.PLACE, Shape.ANY, "")
 _RECORDS: Final = (
     *_of(
         layout.RECORDS,
@@ -229,6 +231,7 @@ _REPLAYED: Final = (
 
 VOLATILE: Final[tuple[Volatile, ...]] = (
     *_LOCK,
+    *_HARNESS,
     *_RECORDS,
     *_LATENCIES,
     *_CASSETTE,
