@@ -1,21 +1,21 @@
 """An archive is read, every byte of it, before anything of it is made use of.
 
-Blobs are unpacked into a private folder under the digests of their bytes. Nothing in an archive chooses a path, a size
-or a time there; whatever isn't exactly what the index says ends the reading with the name of the entry.
+Blobs are unpacked into a private folder under the digests of their bytes; layers of images stay packed. Nothing in an
+archive chooses a path, a size or a time there; whatever isn't exactly what the index says ends the reading, and the
+entry is named.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from runner.archives.blobs import ArchiveStore
 from runner.archives.checking import check_code, check_index, check_trials, document, image_of, read_trees
 from runner.archives.frame import (
     BLOCK_BYTES,
@@ -33,18 +33,16 @@ from runner.archives.frame import (
 )
 from runner.archives.harness import HarnessFiles
 from runner.archives.index import ArchiveIndex
-from runner.archives.packing import PIECE_BYTES, unpacked_pieces
 from runner.archives.split import JoinedFile, part_path, translated, whole_path
 from runner.archives.trials import member_chunks, members
 from runner.core import layout
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.errors import EnvironmentNotReady, EvidenceError, StudyError
 from runner.images.archive import archive_chunks
-from runner.images.store import Store
 from runner.images.tarball import end_of_archive, file_header, padding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runner.archives.index import ArchivedImage
     from runner.archives.trees import RunTree
@@ -55,17 +53,15 @@ MAX_BYTES: Final = 64 << 30
 
 _OCTAL: Final = slice(124, 135)
 _NOT_ONE: Final = "it isn't an archive of ours, or it is damaged"
-# Packed and unpacked digests and unpacking run outside the interpreter lock.
-_WORKERS: Final = min(4, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
 class OpenArchive:
-    """An archive all of whose bytes are what its index says; its blobs lie unpacked in `store`."""
+    """An archive all of whose bytes are what its index says; `store` gives its blobs."""
 
     index: ArchiveIndex
     index_sha256: Digest
-    store: Store
+    store: ArchiveStore
     trees: Mapping[str, RunTree]
 
     def blob(self, digest: str) -> Iterator[bytes]:
@@ -141,12 +137,8 @@ def is_archive(path: Path) -> bool:
 
 
 @contextmanager
-def open_archive(
-    path: Path, scratch: Path, *, max_bytes: int = MAX_BYTES, layers: bool = True
-) -> Iterator[OpenArchive]:
+def open_archive(path: Path, scratch: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[OpenArchive]:
     """The archive `path`, all of which was read and held; what it was unpacked to in `scratch` is gone at the end.
-
-    Without `layers`, those of images are checked like everything else, but not kept.
 
     Raises:
         StudyError: there is no such file.
@@ -157,22 +149,21 @@ def open_archive(
         scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="archive-", dir=scratch))
     try:
-        store = Store(folder)
         with JoinedFile(path) as file:
             index, written = _read_index(file)
             check_index(index)
             listed = [*entries(index, len(written))]
             file.check_size(total_bytes(listed), _cut_entry(listed, file.size))
-            skipped = set() if layers else index.layers()
-            _make_room(index, skipped, folder, max_bytes)
+            _make_room(index, folder, max_bytes)
             _check_texts(file, index, listed)
-            _take_blobs(file, index, listed, _Unpacking(store, skipped))
-        trees = read_trees(index, store)
-        check_trials(index, trees, store)
-        check_code(index, store)
-        for image in index.images:
-            image_of(index, image, store)
-        yield OpenArchive(index, sha256_digest(written), store, trees)
+            store = ArchiveStore(folder, file, index, {entry.digest: entry for entry in listed if entry.digest})
+            store.take_all()
+            trees = read_trees(index, store)
+            check_trials(index, trees, store)
+            check_code(index, store)
+            for image in index.images:
+                image_of(index, image, store)
+            yield OpenArchive(index, sha256_digest(written), store, trees)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -211,7 +202,7 @@ def _cut_entry(listed: list[Entry], size: int) -> str:
     return next((entry.name for entry in listed if size < entry.end), listed[-1].name)
 
 
-def _make_room(index: ArchiveIndex, skipped: set[str], folder: Path, max_bytes: int) -> None:
+def _make_room(index: ArchiveIndex, folder: Path, max_bytes: int) -> None:
     total = index.raw_bytes()
     if total > max_bytes:
         raise EvidenceError(
@@ -219,7 +210,8 @@ def _make_room(index: ArchiveIndex, skipped: set[str], folder: Path, max_bytes: 
             document=INDEX,
             hint="allow more with --max-size, if you trust where it comes from",
         )
-    needed = sum(pin.size for digest, pin in index.blobs.items() if digest not in skipped)
+    layers = index.layers()
+    needed = sum(pin.size for digest, pin in index.blobs.items() if digest not in layers)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise EnvironmentNotReady(
@@ -236,78 +228,6 @@ def _check_texts(file: JoinedFile, index: ArchiveIndex, listed: list[Entry]) -> 
             raise EvidenceError("its digest isn't what the index says", document=README)
     if file.read(listed[-1].end, len(end_of_archive())) != end_of_archive():
         raise EvidenceError("the archive doesn't end as a tar does", document=listed[-1].name)
-
-
-@dataclass(frozen=True)
-class _Unpacking:
-    store: Store
-    skipped: set[str]
-
-
-def _take_blobs(file: JoinedFile, index: ArchiveIndex, listed: list[Entry], unpacking: _Unpacking) -> None:
-    """Every blob is in the store, but for those that are skipped; the first one that is wrong is named."""
-    with translated(unpacking.store.folder):
-        (unpacking.store.folder / "blobs" / "sha256").mkdir(parents=True)
-    uses = dict(index.uses())
-    pool = ThreadPoolExecutor(_WORKERS)
-    try:
-        for _ in pool.map(lambda entry: _take(file, index, entry, unpacking, uses), (e for e in listed if e.digest)):
-            pass
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _take(file: JoinedFile, index: ArchiveIndex, entry: Entry, unpacking: _Unpacking, uses: Mapping[str, str]) -> None:
-    pin = index.blobs[entry.digest]
-    use = uses.get(entry.digest, "")
-    if file.read(entry.start, BLOCK_BYTES) != entry.header:
-        raise EvidenceError("its header isn't the one that the index gives it", document=entry.name, key=use)
-    packed = _Packed(file, entry)
-    raw = hashlib.sha256()
-    try:
-        with _kept(unpacking, entry.digest) as keep:
-            for piece in unpacked_pieces(pin.encoding, packed.read, pin.size):
-                raw.update(piece)
-                keep(piece)
-    except EvidenceError as error:
-        raise EvidenceError(error.problems[0].message, document=entry.name, key=use) from error
-    if packed.digest() != pin.packed_sha256:
-        raise EvidenceError("its packed bytes aren't those of the index", document=entry.name, key=use)
-    if f"sha256:{raw.hexdigest()}" != entry.digest:
-        raise EvidenceError("its bytes don't have the digest that names it", document=entry.name, key=use)
-    if file.read(entry.body + entry.size, len(padding(entry.size))) != padding(entry.size):
-        raise EvidenceError("what fills its last block isn't empty", document=entry.name, key=use)
-
-
-class _Packed:
-    """The bytes of an entry, one after another, and their digest."""
-
-    def __init__(self, file: JoinedFile, entry: Entry) -> None:
-        self._file = file
-        self._here, self._end = entry.body, entry.body + entry.size
-        self._hasher = hashlib.sha256()
-
-    def read(self, size: int) -> bytes:
-        piece = self._file.read(self._here, min(size, self._end - self._here))
-        self._here += len(piece)
-        self._hasher.update(piece)
-        return piece
-
-    def digest(self) -> str:
-        """Of all of them, those that unpacking had no use for among them."""
-        while self.read(PIECE_BYTES):
-            pass
-        return f"sha256:{self._hasher.hexdigest()}"
-
-
-@contextmanager
-def _kept(unpacking: _Unpacking, digest: str) -> Iterator[Callable[[bytes], object]]:
-    if digest in unpacking.skipped:
-        yield lambda piece: piece
-        return
-    path = unpacking.store.blob_path(Digest(digest))
-    with translated(path), path.open("xb") as stream:
-        yield stream.write
 
 
 def _lay(path: Path, chunks: Iterable[bytes]) -> None:

@@ -121,10 +121,10 @@ def archive_images(world: World, names: Sequence[str], order: Order) -> Written:
 
 
 @contextmanager
-def opened(world: World, path: Path, *, max_bytes: int = MAX_BYTES, layers: bool = True) -> Iterator[OpenArchive]:
+def opened(world: World, path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[OpenArchive]:
     """The archive `path`, checked as a whole; raises as `open_archive` does."""
     world.progress.step(f"checking every byte of {path.name}")
-    with open_archive(path, world.places.cache / "scratch", max_bytes=max_bytes, layers=layers) as archive:
+    with open_archive(path, world.places.cache / "scratch", max_bytes=max_bytes) as archive:
         yield archive
 
 
@@ -153,7 +153,7 @@ def verify_archive(world: World, path: Path, *, max_bytes: int = MAX_BYTES) -> V
         EvidenceError: the archive isn't what its index says.
         EnvironmentNotReady: there is no room.
     """
-    with opened(world, path, max_bytes=max_bytes, layers=False) as archive:
+    with opened(world, path, max_bytes=max_bytes) as archive:
         runs = []
         for name in archive.index.runs:
             world.progress.step(f"verifying {name}")

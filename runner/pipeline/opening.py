@@ -38,7 +38,7 @@ def opened(world: World, given: str, cwd: Path) -> Iterator[Path]:
     with (
         tempfile.TemporaryDirectory(prefix="opened-", dir=world.places.cache) as scratch,
         # What runs in the images isn't looked at: their layers are checked, and not kept.
-        open_archive(cwd / file, Path(scratch), layers=False) as archive,
+        open_archive(cwd / file, Path(scratch)) as archive,
     ):
         folder = Path(scratch) / "run"
         archive.unpack_run(_named(archive, given, name), folder)
