@@ -1,7 +1,7 @@
 # Every target does its own set-up. Recipes are one line each; what takes more stands in scripts/.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help bench test faults lint check docs golden setup engine engine-stop images recorded chromium relock clean
+.PHONY: help bench test faults lint check docs golden setup engine engine-stop images recorded chromium compose relock clean
 
 PYTHON ?= python3
 export PYTHON
@@ -54,6 +54,9 @@ recorded: setup ## hold the images against the digests in images/locks
 
 chromium: ## Chromium for the tests that look at a report (as root, Debian)
 	@scripts/chromium.sh
+
+compose: ## docker-compose for the tests that make attempts again by hand (as root, Debian)
+	@scripts/compose.sh
 
 relock: ## resolve requirements/ and images/locks afresh
 	@scripts/relock.sh

@@ -27,6 +27,7 @@ RUN_FOLDER: Final = "../../.."
 """From an attempt's folder."""
 
 _NO_NETWORK: Final = {"network_mode": "none", "hostname": "pod"}
+_ROLES: Final = ("gateway", "sidecar", "trial")
 _KEY_FILE: Final = "PAIRBENCH_KEY_FILE"
 _KEY_PATH: Final = Interpolated(f"${{{_KEY_FILE}:?the path of a file that holds the key alone}}")
 
@@ -38,6 +39,15 @@ for name, text in json.load(open("/from/in.json"))["files"].items():
 shutil.copyfile("/from/launch.json", "/trial-in/launch.json")
 """
 _WORKSPACE: Final = 'tarfile.open("/from/workspace.tar").extractall("/workspace")\n'
+# The gateway writes it when it is told to end, which is a moment ago.
+_SEALED: Final = """\
+import os, time
+sealed = "/pod/gateway/replayed.json"
+for _ in range(100):
+    if os.path.exists(sealed) and os.path.getsize(sealed):
+        break
+    time.sleep(0.1)
+"""
 _OUT: Final = """\
 import os, sys, tarfile
 with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
@@ -56,20 +66,18 @@ def compose_file(order: PodOrder, identities: Mapping[str, str], *, recorded: bo
     """The file; `identities` holds the engine's id of each container's image by role, as far as it is known."""
     player = player_of(order, RUN_FOLDER, recorded=recorded)
     images = {role: pinned(getattr(order.images, role), identities.get(role, "")) for role in _ROLES}
+    out = _SEALED + _OUT if player.plays_cassette else _OUT
     document = {
         "services": {
             **_fillers(order, player, images),
             **_pod(order, player, images),
-            "out": _own(images["gateway"], _OUT, "DAC_READ_SEARCH", ["pod:/pod:ro,nocopy"]) | {"profiles": ["out"]},
+            "out": _own(images["gateway"], out, "DAC_READ_SEARCH", ["pod:/pod:ro,nocopy"]) | {"profiles": ["out"]},
         },
         "volumes": _volumes(order, player),
     }
     if player.asks_provider:
         document["networks"] = {"way-out": {"driver_opts": {"com.docker.network.bridge.enable_icc": "false"}}}
     return rendered([*_header(order, player), *_image_lines(order, identities)], document)
-
-
-_ROLES: Final = ("gateway", "sidecar", "trial")
 
 
 def _header(order: PodOrder, player: Player) -> list[str]:
@@ -88,11 +96,13 @@ def _header(order: PodOrder, player: Player) -> list[str]:
             "  docker-compose -f FILE kill -s SIGUSR2 gateway",
         ]
     lines.append("  docker-compose -f FILE up trial")
+    if player.plays_cassette:
+        lines.append("  docker-compose -f FILE kill -s SIGUSR1 gateway")
     if order.prints_store:
         lines.append("  docker-compose -f FILE stop sidecar")
     lines += [
         "  docker-compose -f FILE run --rm -T out | tar -x          # what came out, to by-hand/",
-        "  docker-compose -f FILE logs --no-color --no-log-prefix sidecar >by-hand/sidecar.jsonl",
+        "  docker-compose -f FILE logs --no-color --no-log-prefix sidecar | grep '^{' >by-hand/sidecar.jsonl",
         "  docker-compose -f FILE down --volumes",
         "",
         *player.told,

@@ -63,6 +63,8 @@ class Player:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Further files in `/from`, and where they lie, as seen from the attempt's folder."""
     asks_provider: bool = False
+    plays_cassette: bool = False
+    """When it is told to end, its gateway says what of the cassette nobody asked for."""
 
 
 def player_of(order: PodOrder, run_folder: str, *, recorded: bool) -> Player:
@@ -75,12 +77,14 @@ def player_of(order: PodOrder, run_folder: str, *, recorded: bool) -> Player:
                 (f"The model: the run's cassette ({layout.PLAYED}) plays what it played.",),
                 place + _ENTRIES_OF_THE_TRIAL + _AS_IT_WAS,
                 {CASSETTE_NAME: f"{run_folder}/{layout.PLAYED}"},
+                plays_cassette=True,
             )
         case "record" if recorded:
             return Player(
                 (f"The model: what this attempt recorded ({RECORDING}, {BODIES}) is played; no provider is asked.",),
                 f"import sys, zstandard\n{place}{_ENTRIES_OF_THE_RECORDING}",
                 {RECORDING: f"./{RECORDING}", BODIES: f"./{BODIES}"},
+                plays_cassette=True,
             )
         case "live" | "record":
             where = gateway.upstream.base_url if gateway.upstream is not None else "a provider"
