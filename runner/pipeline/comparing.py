@@ -221,5 +221,6 @@ def _compare_lines(account: Account, rules: Rules, sides: tuple[Side, Side], nam
         place, trial = pair.place, pair.name
         fields.compare(pair.a, pair.b)
     # Which trial ends first, of several at once, is chance, and a recording is in that order.
-    if not pairs.in_order and name != layout.CASSETTE:
-        _whole(account, name, *(f"{side.given}: in its own order" for side in sides))
+    if pairs.misplaced is not None and name != layout.CASSETTE:
+        found.different += 1
+        account.say(name, "", pairs.misplaced[0], difference("(order of lines)", *pairs.misplaced))

@@ -34,7 +34,8 @@ class Pairs:
 
     keys: Sequence[str]
     document: str
-    in_order: bool = True
+    misplaced: tuple[int, int] | None = None
+    """The first line of A whose partner in B, the second, stands before that of another line; None where none does."""
     _waiting: tuple[dict[str, list[tuple[int, Json]]], dict[str, list[tuple[int, Json]]]] = field(
         default_factory=lambda: ({}, {})
     )
@@ -58,9 +59,12 @@ class Pairs:
                 elif pair := self._match(side, *found):
                     yield pair
         yield from self._alone()
-        before = sorted(range(len(self._places[0])), key=self._places[0].__getitem__)
-        others = [self._places[1][number] for number in before]
-        self.in_order = others == sorted(others)
+        furthest = 0
+        for place, other in sorted(zip(*self._places, strict=True)):
+            if other < furthest:
+                self.misplaced = place, other
+                break
+            furthest = other
 
     def _match(self, side: int, name: str, place: int, value: Json) -> Pair | None:
         partners = self._waiting[1 - side].get(name)
