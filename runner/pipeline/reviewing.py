@@ -186,15 +186,26 @@ def _rebuilt(world: World, review: Path, run: ReviewedRun, key: Key) -> Packet:
     packet, again = _blinded(run, Bound(key.secret, key.run, key.observations_sha256, key.contract_sha256))
     held = {name: world.files.read(review / name) for name in (PACKET, FORM, KEY, COMMITMENT)}
     problems = [Problem("it is missing", name) for name, data in held.items() if data is None]
-    problems += packet_differences(held[PACKET] or packet.to_bytes(), packet, PACKET)
-    problems += key_differences(held[KEY] or again.to_bytes(), again, KEY)
-    if held[FORM] not in (None, render_form(packet)):
-        problems.append(Problem("it isn't the form of this packet, or was made by another version", FORM))
-    if held[COMMITMENT] not in (None, _commitment(packet, again).to_bytes()):
-        problems.append(Problem("another key or another packet was committed to", COMMITMENT))
+    # A document that is there and empty isn't one that is missing.
+    for name, data in held.items():
+        if data is not None:
+            problems += _differences(name, data, packet, again)
     if problems:
         raise EvidenceError.of(problems)
     return packet
+
+
+def _differences(name: str, data: bytes, packet: Packet, key: Key) -> Sequence[Problem]:
+    """In what the document `name` of a review differs from what packet and key give."""
+    if name == PACKET:
+        return packet_differences(data, packet, PACKET)
+    if name == KEY:
+        return key_differences(data, key, KEY)
+    if name == FORM and data != render_form(packet):
+        return [Problem("it isn't the form of this packet, or was made by another version", FORM)]
+    if name == COMMITMENT and data != _commitment(packet, key).to_bytes():
+        return [Problem("another key or another packet was committed to", COMMITMENT)]
+    return ()
 
 
 def _given(world: World, scoring: Scoring, packet: Packet, run: ReviewedRun) -> list[Given]:

@@ -356,6 +356,28 @@ def test_it_is_named_and_nothing_is_written(name: str) -> None:
     assert register.inspected == ()
 
 
+REVIEWED = ("public/packet.json", "public/form.html", "public/commitment.json", "private/key.json")
+READ = (
+    *(layout.PLAN, layout.LEDGER, layout.CONTRACT, layout.BASELINE, layout.OBSERVATIONS, layout.RECORDS),
+    *(layout.SUMMARY, layout.CHECKSUM),
+    *(f"{layout.RECONSOLIDATION}/{name}" for name in ("manifest.json", "development.json", "holdout.json")),
+)
+
+
+@pytest.mark.parametrize("left", ["nothing", "all but its last bytes"])
+@pytest.mark.parametrize("path", [*(REVIEW / name for name in REVIEWED), MINE, *(RUN / name for name in READ)])
+def test_a_document_that_was_cut_is_named(path: Path, left: str) -> None:
+    """An empty one too: it is there, and isn't what it must be."""
+    case = made_case()
+    data = case.files.read(path) or b""
+    case.files.write(path, b"" if left == "nothing" else data[:-9])
+    with pytest.raises(PairbenchError) as caught:
+        case.score()
+    assert caught.value.exit_code is ExitCode.DOES_NOT_VERIFY
+    assert path.name in caught.value.diagnostics()
+    assert case.files.read(OUT / "assessment.json") is None
+
+
 def test_every_fault_is_told_at_once() -> None:
     """Three faults in one file of decisions are three lines."""
     case = made_case()
