@@ -5,6 +5,7 @@ Bytes were checked before; here it is what they mean: documents that lead to one
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.frame import INDEX, blob_entry
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # Configurations, manifests and lists of files are read whole.
 _DOCUMENT_BYTES: Final = 256 << 20
+_REPOSITORY: Final = re.compile(r"pairbench/([a-z0-9][a-z0-9-]{0,79})")
 
 
 def check_index(index: ArchiveIndex) -> None:
@@ -60,9 +62,14 @@ def _check_images(index: ArchiveIndex) -> None:
             raise _refused(f"a layer of an image is {use} too", digest)
     for image in index.images:
         pin = image.pin
-        ours = image.role == "user" or pin.manifest_digest == image.manifest
-        if pin.config_digest != image.config or pin.diff_ids != image.layers or not ours:
+        said, found = (
+            (pin.config_digest, pin.manifest_digest, pin.diff_ids),
+            (image.config, image.manifest, image.layers),
+        )
+        if said != found:
             raise _refused("its blobs aren't those that it is pinned to", f"images.{pin.name}")
+        if not _repository(image):
+            raise _refused(f"{pin.tag!r} isn't a tag that is made of its own digest", f"images.{pin.name}")
 
 
 def read_trees(index: ArchiveIndex, store: Store) -> dict[str, RunTree]:
@@ -136,7 +143,7 @@ def image_of(index: ArchiveIndex, image: ArchivedImage, store: Store) -> BuiltIm
         where = entry_of(index, image.manifest)
         raise EvidenceError("it isn't the manifest of this image", document=where, key=f"image {image.pin.name}")
     layers_of = tuple(Layer("layer", blob, "an archive") for blob in blobs)
-    return BuiltImage(image.pin.name, image.arch, config, manifest, layers_of)
+    return BuiltImage(_repository(image), image.arch, config, manifest, layers_of)
 
 
 def document(index: ArchiveIndex, store: Store, digest: str) -> bytes:
@@ -153,6 +160,13 @@ def document(index: ArchiveIndex, store: Store, digest: str) -> bytes:
 def entry_of(index: ArchiveIndex, digest: str) -> str:
     """The name of the entry of the blob `digest`."""
     return blob_entry(digest, index.blobs[digest].encoding)
+
+
+def _repository(image: ArchivedImage) -> str:
+    """What the image is called in its tag, below our own name; "" for a tag that could be another image's."""
+    repository, _, digest = image.pin.tag.partition(":")
+    found = _REPOSITORY.fullmatch(repository)
+    return found[1] if found is not None and f"sha256:{digest}" == image.config else ""
 
 
 def _check_run(run: ArchivedRun, tree: RunTree, entry: str) -> None:

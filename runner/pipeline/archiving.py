@@ -178,11 +178,12 @@ def archivable(world: World, pin: ImagePin) -> ArchivableImage:
     config = b"".join(store.read_blob(Digest(pin.config_digest), verify=True))
     blobs = [Blob(Digest(layer), store.blob_path(Digest(layer)).stat().st_size) for layer in pin.diff_ids]
     manifest = manifest_of(config, blobs)
-    is_ours = sha256_digest(manifest) == pin.manifest_digest and not pin.is_users
+    if sha256_digest(manifest) != pin.manifest_digest:
+        raise EvidenceError("its manifest isn't what the lock says", document=f"image {pin.name}")
     return ArchivableImage(
         pin=pin,
         arch=_architecture(config, pin),
-        role="pod" if is_ours else "user",
+        role="user" if pin.is_users else "pod",
         config=config,
         manifest=manifest,
         layers=_sources(blobs, store),
