@@ -41,11 +41,7 @@ def parts_of(path: Path) -> tuple[Path, ...]:
     path = whole_path(path)
     if path.is_file():
         return (path,)
-    numbers = sorted(
-        int(match.group(1))
-        for found in _beside(path)
-        if (match := _PART.search(found)) and found == part_path(path, int(match.group(1))).name
-    )
+    numbers = _numbers(path)
     if not numbers:
         raise StudyError("there is no such archive, nor a first part of one", document=str(path))
     missing = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
@@ -56,11 +52,15 @@ def parts_of(path: Path) -> tuple[Path, ...]:
     return tuple(part_path(path, number) for number in numbers)
 
 
-def _beside(path: Path) -> list[str]:
+def _numbers(path: Path) -> list[int]:
+    """The numbers of the parts that stand beside `path`."""
     try:
-        return os.listdir(path.parent)  # noqa: PTH208 - names only
+        beside = os.listdir(path.parent)  # noqa: PTH208 - names only
     except OSError:
         return []
+    found = (_PART.search(name) for name in beside if name.startswith(path.name))
+    numbers = (int(match[1]) for match in found if match is not None)
+    return sorted(number for number in numbers if part_path(path, number).name in beside)
 
 
 class JoinedFile:
@@ -122,14 +122,7 @@ class JoinedFile:
         Raises:
             EvidenceError: it is shorter or longer; a part that misses, is cut, or is too many is named.
         """
-        if len(self._parts) > 1:
-            first = self._sizes[0]
-            for part, size in zip(self._parts[1:-1], self._sizes[1:-1], strict=True):
-                if size != first:
-                    raise EvidenceError(f"this part has {size} bytes, and the first has {first}", document=str(part))
-            before_last = self.size - self._sizes[-1]
-            if self.size > expected and before_last >= expected:
-                raise EvidenceError("this part is one too many", document=str(self._parts[-1]))
+        self._check_parts(expected)
         if self.size > expected:
             raise EvidenceError(f"{self.size - expected} bytes follow the archive's end", document=str(self._parts[-1]))
         if self.size < expected:
@@ -138,6 +131,15 @@ class JoinedFile:
             if _PART.search(self._parts[-1].name):
                 hint = f"part {part_path(whole_path(self._parts[-1]), len(self._parts) + 1).name} may be missing"
             raise EvidenceError(lacking, document=entry, hint=hint)
+
+    def _check_parts(self, expected: int) -> None:
+        start, first, last = 0, self._sizes[0], self._parts[-1]
+        for part, size in zip(self._parts, self._sizes, strict=True):
+            if start >= expected:
+                raise EvidenceError("this part is one too many", document=str(part))
+            if size != first and part != last and start + size < expected:
+                raise EvidenceError(f"this part has {size} bytes, and the first has {first}", document=str(part))
+            start += size
 
 
 class WholeFiles:
@@ -153,7 +155,7 @@ class WholeFiles:
         self._split = split_bytes
         self._written: list[tuple[str, IO[bytes]]] = []
         self._room = 0
-        for taken in (path, *(path.with_name(name) for name in _beside(path) if name.startswith(f"{path.name}.part"))):
+        for taken in (path, *(part_path(path, number) for number in _numbers(path))):
             if os.path.lexists(taken):
                 raise StudyError("it is there already", document=str(taken), hint="name another file, or remove it")
 
