@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
 _DIGITS: Final = re.compile(r"[0-9]+")
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_EXACT: Final = frozenset({str, int})
+"""Types of which equal values are the same."""
 _NAMING: Final = (
     *("trial", "number", "id", "name", "treatment", "measure", "arm", "task", "query", "case", "probe", "model"),
     *("tool", "kind", "owner", "half", "control_ran", "position", "outcome", "split", "seed", "reason"),
@@ -119,11 +122,7 @@ class FieldComparison:
         if entry is not None:
             self._found.volatile[entry.field, entry.reason] += 1
         elif isinstance(a, dict) and isinstance(b, dict) and not (_is_quantity(a) or _is_quantity(b)) and (a or b):
-            self._chain.append((a, b))
-            for key in sorted(a.keys() | b.keys()):
-                below = tuple(node.below[step] for node in nodes for step in (key, "*") if step in node.below)
-                self._walk(f"{path}.{key}", a.get(key, MISSING), b.get(key, MISSING), below)
-            self._chain.pop()
+            self._walk_object(path, a, b, nodes)
         elif isinstance(a, list) and isinstance(b, list) and (a or b):
             self._walk_list(path, a, b, tuple(node.below["[]"] for node in nodes if "[]" in node.below))
         elif same(a, b):
@@ -131,6 +130,18 @@ class FieldComparison:
         else:
             self._found.different += 1
             self._say(difference(path.removeprefix("."), a, b))
+
+    def _walk_object(self, path: str, a: dict[str, Any], b: dict[str, Any], nodes: tuple[_Node, ...]) -> None:
+        self._chain.append((a, b))
+        for key in sorted(a if a.keys() == b.keys() else a.keys() | b.keys()):
+            one, other = a.get(key, MISSING), b.get(key, MISSING)
+            if type(one) in _SCALARS and type(one) is type(other) and one == other:
+                # As most fields are, whatever is said of them.
+                self._found.same += 1
+                continue
+            below = tuple(node.below[step] for node in nodes for step in (key, "*") if step in node.below)
+            self._walk(f"{path}.{key}", one, other, below)
+        self._chain.pop()
 
     def _walk_list(self, path: str, a: list[Any], b: list[Any], nodes: tuple[_Node, ...]) -> None:
         keys = _naming(a, b)
@@ -144,6 +155,9 @@ class FieldComparison:
             return
         if len(a) != len(b):
             self._differs(f"{path} (items)", len(a), len(b))
+            return
+        if not nodes and {*map(type, a), *map(type, b)} <= _EXACT and a == b:
+            self._found.same += len(a)
             return
         for number, (one, other) in enumerate(zip(a, b, strict=True)):
             self._walk(f"{path}[{number}]", one, other, nodes)
