@@ -50,7 +50,12 @@ def compare(one: str, other: str, *, as_json: bool) -> None:
         sys.stdout.write(found.to_bytes().decode("utf-8"))
     else:
         render_comparison(found, Console(highlight=False))
-    sys.exit(ExitCode.DONE if found.equal or found.kind == "estimates" else ExitCode.FINDING)
+    sys.exit(exit_code(found))
+
+
+def exit_code(found: Comparison) -> ExitCode:
+    """Whether the two are what they must be: equal, or measured under equal conditions."""
+    return ExitCode.DONE if found.equal or found.kind == "estimates" else ExitCode.FINDING
 
 
 def render_comparison(found: Comparison, console: Console) -> None:
@@ -60,8 +65,7 @@ def render_comparison(found: Comparison, console: Console) -> None:
         _say(console, f"Beware: {warning}.", "bold yellow")
     for line in texts.sides():
         _say(console, line)
-    passed = found.equal or found.kind == "estimates"
-    _say(console, texts.verdict(), "bold green" if passed else "bold red")
+    _say(console, texts.verdict(), "bold red" if exit_code(found) else "bold green")
     for place, a, b in texts.differences():
         _say(console, place, "bold")
         _print_pair(console, a, b)
