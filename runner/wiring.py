@@ -11,6 +11,7 @@ import runner
 from runner.adapters.apt import AptPackages
 from runner.adapters.base_images import EngineBaseImages
 from runner.adapters.bytecode import ImageInterpreter
+from runner.adapters.cache_use import CacheUse
 from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
 from runner.adapters.engine_address import find_engine_address
@@ -81,6 +82,7 @@ def make_world(progress: Progress) -> World:
         sources=lambda: sources,
         code=functools.cache(lambda: harness_of(sources, this_installation())),
         signatures=SshSignatures(),
+        alone=_use_of(places.cache).alone,
     )
 
 
@@ -107,6 +109,12 @@ def runs_folder() -> Path:
 def machine_facts() -> HostFacts:
     """What this machine has."""
     return host_facts(_places().cache, os.environ)
+
+
+@functools.cache
+def _use_of(cache: Path) -> CacheUse:
+    """This process's use of the cache: one, however many worlds it makes."""
+    return CacheUse(cache)
 
 
 def _places() -> Places:

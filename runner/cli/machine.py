@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from runner import wiring
+from runner.cli import retaining
 from runner.cli.progress import Watch
 from runner.core.doctor import diagnose
 from runner.core.errors import EngineError, ExitCode, Problem
@@ -33,15 +36,37 @@ def doctor(*, as_json: bool) -> None:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-def gc(*, dry_run: bool) -> None:
-    """Remove the containers and volumes of runs whose runner is dead, and nothing else."""
+@click.option(
+    "--archives", is_flag=True, help="Not what dead runs left in the engine: what nothing needs in the cache."
+)
+@click.option(
+    "--runs",
+    "more",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Another folder of runs and archives whose needs count; may be given again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def gc(*, dry_run: bool, archives: bool, more: tuple[Path, ...], as_json: bool) -> None:
+    """Remove the containers and volumes of runs whose runner is dead, and nothing else.
+
+    With --archives: say what disk each run takes, and remove from the cache what no run in runs/, no archive there or
+    here, and no lock of this checkout needs. Runs and archives are never touched.
+    """
+    if archives:
+        retaining.clean_cache(more, dry_run=dry_run, as_json=as_json)
+        return
     with Watch() as watch:
         world = wiring.make_world(watch)
         engine = world.engine()
         swept = Swept(leftovers(world, engine), ()) if dry_run else sweep(world, engine)
-    for item in swept.removed:
-        click.echo(f"{item.kind} {item.identity[:64]} of {item.labels[RUN]}")
-    click.echo(f"{len(swept.removed)} {'would be removed' if dry_run else 'removed'}")
+    if as_json:
+        removed = [{"kind": item.kind, "id": item.identity, "run": item.labels[RUN]} for item in swept.removed]
+        sys.stdout.write(json.dumps({"dry_run": dry_run, "removed": removed}, indent=2) + "\n")
+    else:
+        for item in swept.removed:
+            click.echo(f"{item.kind} {item.identity[:64]} of {item.labels[RUN]}")
+        click.echo(f"{len(swept.removed)} {'would be removed' if dry_run else 'removed'}")
     if swept.kept:
         raise EngineError.of(
             Problem(reason, f"{item.kind} {item.identity[:64]}", hint="restart the engine, then try again")

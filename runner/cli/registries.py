@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from runner import wiring
-from runner.archives.reading import is_archive, open_archive
+from runner.archives.reading import is_archive
 from runner.cli.progress import Watch
-from runner.pipeline import imaging, registries
+from runner.pipeline import archiving, imaging, registries
 from runner.ports.registry import parse_pinned, parse_place
 
 if TYPE_CHECKING:
+    from runner.images.oci import BuiltImage
+    from runner.images.store import Store
     from runner.pipeline.registries import Pushed
 
 _PLAIN = click.option(
@@ -39,8 +41,10 @@ def push(names: tuple[str, ...], *, to: str, plain_http: bool, as_json: bool) ->
         world = wiring.make_world(watch)
         repository = partial(wiring.repository, plain_http=plain_http)
         with ExitStack() as opened:
+            images: tuple[BuiltImage, ...]
+            store: Store
             if len(names) == 1 and is_archive(Path(names[0])):
-                archive = opened.enter_context(open_archive(Path(names[0]), world.places.cache / "opened"))
+                archive = opened.enter_context(archiving.opened(world, Path(names[0])))
                 images, store = archive.built(), archive.store
             else:
                 images, store = imaging.build(world, names), world.build.store

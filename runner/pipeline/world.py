@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from runner.ports.signatures import NoSignatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from runner.archives.harness import HarnessFiles
@@ -84,3 +86,5 @@ class World:
     code: Callable[[], HarnessFiles] = no_code
     """This program as it travels with a run; what `harness` names."""
     signatures: Signatures = field(default_factory=NoSignatures)
+    alone: Callable[[], AbstractContextManager[None]] = nullcontext
+    """While its context lasts, no other process uses the cache; raises `EnvironmentNotReady` where one does."""

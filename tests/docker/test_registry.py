@@ -77,6 +77,18 @@ def test_the_engine_can_pull_it_itself(
         engine.images.remove(gateway, noprune=True)
 
 
+def test_the_images_of_an_archive_are_pushed(
+    gateway: str, pairbench: Program, real_registry: RealRegistry, tmp_path: Path
+) -> None:
+    """The archive's own, under the digest that they have everywhere."""
+    file = tmp_path / "images.tar"
+    done = pairbench("images", "archive", "gateway", "--out", file)
+    assert done.returncode == 0, done.stderr
+    done = pairbench("images", "push", file, "--to", f"{real_registry.host}/from-archive")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == gateway.replace("/pairbench/", "/from-archive/") + "\n"
+
+
 def test_a_layer_that_was_tampered_with_is_refused(
     gateway: str,
     images: dict[str, dict[str, Any]],

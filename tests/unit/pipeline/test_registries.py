@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runner.archives.reading import open_archive
+from runner.archives.writing import write_archive
 from runner.core.errors import EvidenceError, StudyError
 from runner.images.store import Store
 from runner.pipeline import imaging, registries
 from runner.ports.engine import ImageFacts
 from runner.ports.registry import Place
+from tests.fakes.archives import contents, image
 from tests.fakes.registry import MemoryRegistry
 
 if TYPE_CHECKING:
@@ -81,8 +84,8 @@ def test_a_layer_that_changed_in_the_store_is_not_sent_as_itself(
     """Not even where the registry would take it."""
     store = Store(tmp_path)
     layer = built[0].layers[0].blob
-    for image in built:
-        for item in image.layers:
+    for one in built:
+        for item in one.layers:
             store.add_blob(outside.world.build.store.read_blob(item.diff_id))
     store.blob_path(layer.digest).write_bytes(bytes(layer.size_bytes))
     registry = MemoryRegistry()
@@ -99,8 +102,8 @@ def test_an_image_comes_back_as_it_went(outside: Surroundings, built: tuple[Buil
     pulled = [
         registries.pull(source, image.manifest_digest, image.name, store, outside.watcher) for source, image in sources
     ]
-    for image, original in zip(pulled, built, strict=True):
-        assert (image.config, image.manifest, image.diff_ids, image.tag, image.arch) == (
+    for came, original in zip(pulled, built, strict=True):
+        assert (came.config, came.manifest, came.diff_ids, came.tag, came.arch) == (
             original.config,
             original.manifest,
             original.diff_ids,
@@ -129,3 +132,23 @@ def test_a_name_that_no_repository_can_have_is_refused(outside: Surroundings, bu
     with pytest.raises(StudyError, match="names no repository"):
         pushed(outside, registry, (replace(built[0], name="A Name"),))
     assert registry.calls == []
+
+
+def test_the_images_of_an_archive_are_pushed(outside: Surroundings, tmp_path: Path) -> None:
+    """Whatever this checkout would build: under the manifests that the archive pins."""
+    made = [image("trial", b"shared", b"trial"), image("gateway", b"shared", b"gateway")]
+    written = write_archive(contents({}, made), tmp_path / "images.tar", cache=tmp_path / "cache")
+    assert written.size_bytes > 0
+    registry = MemoryRegistry()
+    with open_archive(tmp_path / "images.tar", tmp_path / "scratch") as archive:
+        done = registries.push(registry.repository, TO, archive.built(), archive.store, outside.watcher)
+    assert {item.reference for item in done} == {
+        f"registry.example/team/{item.pin.name}@{item.pin.manifest_digest}" for item in made
+    }
+    assert {registry.manifests[f"team/{item.pin.name}", item.pin.manifest_digest] for item in made} == {
+        item.manifest for item in made
+    }
+    assert [call for call in registry.calls if call.startswith("mount")] in (
+        ["mount gateway from trial"],
+        ["mount trial from gateway"],
+    )
