@@ -49,7 +49,10 @@ def main() -> int:
     empty = json.loads((out / "public/decisions.json").read_bytes())
     told = out / "decisions-fixture.json"
     told.write_text(json.dumps(decided(packet, empty, accepted), sort_keys=True) + "\n", "utf-8")
-    command = [PAIRBENCH, "review", "score", out, "--decisions", told, "--register", CORPUS / "holdout-register.json"]
+    # A copy: the study's own register is for assessments that somebody means to keep, and is under version control.
+    register = out / "holdout-register.json"
+    register.write_bytes((CORPUS / "holdout-register.json").read_bytes())
+    command = [PAIRBENCH, "review", "score", out, "--decisions", told, "--register", register]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runner.core.reconsolidation.corpus import ReconsolidationCorpus
     from runner.core.reconsolidation.key import Key
     from runner.core.reconsolidation.packet import Decisions
+    from runner.core.reconsolidation.register import HoldoutRegister
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Reviewed:
     key: Key
     corpora: Mapping[str, ReconsolidationCorpus]
     facts: RunFacts
+    register: HoldoutRegister
+    """As it is before this assessment."""
 
 
 def assess(reviewed: Reviewed, given: Sequence[Given], entries: Sequence[Judged], alpha: Quantity) -> Assessment:
@@ -63,6 +66,7 @@ def assess(reviewed: Reviewed, given: Sequence[Given], entries: Sequence[Judged]
         non_activating=True,
         passed=not fixture and all(gate.verdict == "passed" for gate in gates),
         reviewer_kind="fixture" if fixture else "human",
+        run=key.run,
         observations_sha256=key.observations_sha256,
         contract_sha256=key.contract_sha256,
         packet_sha256=key.packet_sha256,
@@ -70,6 +74,8 @@ def assess(reviewed: Reviewed, given: Sequence[Given], entries: Sequence[Judged]
         holdout_sha256=contract.holdout_sha256,
         holdout_inspected="before this run" if terms.holdout_seen_before or facts.holdout_run else "by this run",
         holdout_claim="seen before" if terms.holdout_seen_before else "fresh",
+        register_sha256=reviewed.register.digest(),
+        earlier=reviewed.register.of_run(key.run.lock_sha256),
         reviews=reviews,
         agreement=Agreement(
             reviewers=len(given),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from runner.core.plan import PlannedTrial
     from runner.core.reconsolidation.corpus import Case, ReconsolidationCorpus, Reference
+    from runner.core.reconsolidation.identity import RunIdentity
     from runner.core.reconsolidation.observation import Observation
     from runner.core.reconsolidation.packet import Packet
 
@@ -27,7 +28,7 @@ class Bound:
     """What a key is bound to."""
 
     secret: str
-    run: str
+    run: RunIdentity
     observations_sha256: str
     contract_sha256: str
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from runner.core.canonical import sha256_digest
 from runner.core.errors import Problem
 from runner.core.reconsolidation.contract import Contract
+from runner.core.reconsolidation.register import HoldoutRegister
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,8 +43,8 @@ class Pinned:
     """Of this program."""
 
 
-def make_contract(terms: Terms, pinned: Pinned) -> Contract:
-    """The contract of `terms` on what is `pinned`."""
+def make_contract(terms: Terms, pinned: Pinned, register: HoldoutRegister) -> Contract:
+    """The contract of `terms` on what is `pinned`, with the `register` of inspected holdouts as it is now."""
     corpus = next(iter(pinned.corpora.values()))
     return Contract(
         terms=terms,
@@ -56,13 +57,26 @@ def make_contract(terms: Terms, pinned: Pinned) -> Contract:
         clock=corpus.clock,
         recall_facts=corpus.recall_budget.facts,
         floors={floor.file: floor.sha256 for floor in terms.floors},
+        inspected=register.digests(),
         sources={group: _digests(prefixes, pinned.sources) for group, prefixes in SOURCES.items()},
     )
 
 
 def drift(contract: Contract, pinned: Pinned, document: str) -> tuple[Problem, ...]:
     """Everything that `contract` pins and that is no longer what it was, named one by one."""
-    return tuple(_drift(contract, make_contract(contract.terms, pinned), document))
+    # The register goes on growing: what of it must be there is asked when it is given.
+    return tuple(_drift(contract, make_contract(contract.terms, pinned, HoldoutRegister(inspected=())), document))
+
+
+def register_problems(contract: Contract, register: HoldoutRegister, document: str) -> tuple[Problem, ...]:
+    """Why `register` isn't the one that lay beside the terms of `contract`, however much was added to it since."""
+    held = set(register.digests())
+    gone = [number for number, digest in enumerate(contract.inspected) if digest not in held]
+    if not gone:
+        return ()
+    told = f"it is another register: {len(gone)} of {len(contract.inspected)} entries that the contract knows"
+    hint = "give the holdout-register.json that lies beside the contract.toml of the study"
+    return (Problem(f"{told} aren't in it, the first of them number {gone[0]}", document, "inspected", hint),)
 
 
 def _drift(agreed: Contract, found: Contract, document: str) -> Iterator[Problem]:

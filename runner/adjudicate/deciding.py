@@ -26,9 +26,20 @@ def undecided(packet: Packet) -> Decisions:
     )
 
 
-def decision_problems(given: Mapping[str, Decisions], packet: Packet, terms: Terms) -> tuple[Problem, ...]:
-    """Everything that is wrong with the decisions of each file of `given`, and with all of them together."""
-    return tuple(_problems(given, packet, terms))
+def decision_problems(
+    given: Mapping[str, Decisions], packet: Packet, terms: Terms, *, unread: int = 0
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with the decisions of each file of `given`, and with all of them together.
+
+    `unread` is how many more were handed in that can't be read, which is told elsewhere.
+    """
+    problems = [*_problems(given, packet, terms)]
+    names = {decisions.reviewer.name for decisions in given.values()}
+    if len(names) + unread < terms.least_reviewers:
+        reviewers = "1 reviewer" if terms.least_reviewers == 1 else f"{terms.least_reviewers} reviewers"
+        told = f"the contract asks for {reviewers}, and {len(names) + unread} decided"
+        problems.append(Problem(told, ", ".join(given)))
+    return tuple(problems)
 
 
 def _problems(given: Mapping[str, Decisions], packet: Packet, terms: Terms) -> Iterator[Problem]:
@@ -44,9 +55,6 @@ def _problems(given: Mapping[str, Decisions], packet: Packet, terms: Terms) -> I
     names = Counter(decisions.reviewer.name for decisions in given.values())
     for name in sorted(name for name, count in names.items() if count > 1):
         yield Problem(f"{name!r} decided in several files", ", ".join(given), "reviewer.name")
-    if len(names) < terms.least_reviewers:
-        told = f"the contract asks for {terms.least_reviewers} reviewers, and {len(names)} decided"
-        yield Problem(told, ", ".join(given))
 
 
 def _reviewer(decisions: Decisions, terms: Terms) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,11 @@ def _lines(found: Assessment) -> Iterator[str]:
     yield found.activation
     passed = sum(gate.verdict == "passed" for gate in found.gates)
     yield f"{'passed' if found.passed else 'not passed'}: {passed} of {len(found.gates)} gates"
+    yield f"run {found.run.name}: lock {found.run.lock_sha256}, register {found.register_sha256}"
+    if found.earlier:
+        first = found.earlier[0]
+        told = f"assessment {len(found.earlier) + 1} of this run: whoever decided may have known the ones before"
+        yield f"{told}, the first of them {first.assessment_sha256} of {first.date}"
     yield f"holdout: claimed {found.holdout_claim}, inspected {found.holdout_inspected}"
     for review in found.reviews:
         right = review.positives_right + review.negatives_right
@@ -33,7 +38,8 @@ def _lines(found: Assessment) -> Iterator[str]:
         yield f"{who}: signature {review.signature}, {right} of {known} known answers"
     agreement = found.agreement
     yield (
-        f"agreement: {agreement.reviewers} reviewers, {agreement.disagreed} of {agreement.entries} outputs disagreed, "
+        f"agreement: {_counted(agreement.reviewers, 'reviewer')}, "
+        f"{agreement.disagreed} of {agreement.entries} outputs disagreed, "
         f"Krippendorff's alpha {_thousandths(agreement.alpha_ppm)}"
     )
     for arm in found.arms:
@@ -64,6 +70,10 @@ def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
             place = "".join(f", {part}" for part in (gate.arm, gate.split) if part)
             yield f"gate {gate.gate}{place}: {gate.verdict} ({gate.figure}; {gate.threshold})"
             yield from (f"  {reason}" for reason in gate.reasons)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _percent(quantity: object) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from runner import wiring
 from runner.cli.progress import Watch
-from runner.core.errors import ExitCode
-from runner.pipeline import contracts, reviewing
+from runner.core.errors import ExitCode, StudyError
+from runner.pipeline import contracts, reviewing, submitted
 from runner.pipeline.folder import find_run
 
 _FILE = click.Path(path_type=Path)
-_REGISTER = Path("corpora/reconsolidation") / contracts.REGISTER
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_WHICH = f"the {contracts.REGISTER} that lies beside the contract.toml which the run was made with"
 
 
 @click.group()
@@ -25,7 +29,8 @@ def review() -> None:
 @review.command()
 @click.argument("run")
 @click.option("--out", required=True, type=_FILE, help="Folder to make for the review.")
-def prepare(run: str, out: Path) -> None:
+@_JSON
+def prepare(run: str, out: Path, *, as_json: bool) -> None:
     """Make the review of RUN: a public part for reviewers and a private one that unblinds it.
 
     `public` holds the packet, the form, decisions that nobody has made yet, and the commitment, to be published before
@@ -35,6 +40,9 @@ def prepare(run: str, out: Path) -> None:
         world = wiring.make_world(watch)
         folder = find_run(world.files, world.places.runs, run, Path.cwd())
         made = reviewing.prepare(world, folder, out)
+    if as_json:
+        click.echo(json.dumps({"review": str(out), **asdict(made)}, sort_keys=True))
+        return
     click.echo(f"{out}: {made.entries} entries")
     click.echo(f"give reviewers {out / reviewing.PUBLIC}, and keep {out / reviewing.PRIVATE} until they have decided")
     click.echo(f"publish now: key {made.key_sha256}, packet {made.packet_sha256}")
@@ -45,13 +53,27 @@ def prepare(run: str, out: Path) -> None:
 @click.option("--decisions", multiple=True, type=_FILE, help="Decisions of one reviewer; may be given several times.")
 @click.option("--out", type=_FILE, help="Folder to make for the assessment.  [default: DIR/assessment]")
 @click.option("--run", help="The run, where it no longer is where it was.")
-@click.option("--register", default=_REGISTER, show_default=True, type=_FILE, help="Register of inspected holdouts.")
-def score(folder: Path, decisions: tuple[Path, ...], out: Path | None, run: str | None, register: Path) -> None:
+@click.option("--register", type=_FILE, help=f"Register of inspected holdouts: {_WHICH}.")
+@_JSON
+def score(
+    folder: Path,
+    decisions: tuple[Path, ...],
+    out: Path | None,
+    *,
+    run: str | None,
+    register: Path | None,
+    as_json: bool,
+) -> NoReturn:
     """Assess the decisions on the review in DIR, those of DIR/public/decisions.json where none are named.
 
     Exit 1 when a gate isn't passed: the assessment is written all the same. Exit 4 when packet, form, key, run or
     decisions aren't what they must be: nothing is written, and each fault is named.
     """
+    if register is None:
+        # None is taken for granted: a study marks its own register, or its next run may claim a fresh holdout again.
+        raise StudyError(
+            "it isn't said which register the run is marked in", document="--register", hint=f"give {_WHICH}"
+        )
     with Watch() as watch:
         world = wiring.make_world(watch)
         scoring = reviewing.Scoring(
@@ -62,7 +84,7 @@ def score(folder: Path, decisions: tuple[Path, ...], out: Path | None, run: str 
             run=None if run is None else find_run(world.files, world.places.runs, run, Path.cwd()),
         )
         found, text = reviewing.score(world, scoring)
-    click.echo(text, nl=False)
+    click.echo(found.to_bytes().decode("utf-8") if as_json else text, nl=False)
     sys.exit(ExitCode.DONE if found.passed else ExitCode.FINDING)
 
 
@@ -72,7 +94,7 @@ def score(folder: Path, decisions: tuple[Path, ...], out: Path | None, run: str 
 def sign(file: Path, key: Path) -> None:
     """Sign DECISIONS with the SSH key that the contract names, by `ssh-keygen -Y`; the signature lies beside them."""
     with Watch() as watch:
-        place = reviewing.sign(wiring.make_world(watch), file, key)
+        place = submitted.sign(wiring.make_world(watch), file, key)
     click.echo(str(place))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 REGISTER: Final = "holdout-register.json"
 """Beside `contract.toml`."""
+_NO_HOLDOUT: Final = HoldoutRegister(inspected=()).to_bytes().decode("utf-8").strip()
 
 
 def freeze_contract(world: World, path: Path) -> Contract:
@@ -33,8 +34,9 @@ def freeze_contract(world: World, path: Path) -> Contract:
     if data is None:
         raise StudyError("there is no such contract", document=str(path))
     declared = read_declared(ContractFile, data, str(path))
-    contract = make_contract(declared.terms(), _pinned(world, path.parent / declared.corpus))
-    problems = [*_claim(world, path, contract), *_floors(world, path, contract)]
+    register = read_register(world, path.parent / REGISTER, f"one that names no holdout yet is {_NO_HOLDOUT}")
+    contract = make_contract(declared.terms(), _pinned(world, path.parent / declared.corpus), register)
+    problems = [*_claim(register, path, contract), *_floors(world, path, contract)]
     if problems:
         raise StudyError.of(problems)
     return contract
@@ -65,15 +67,15 @@ def contract_problems(world: World, contract: Contract, manifest: Path, document
         return error.problems
 
 
-def read_register(world: World, path: Path) -> HoldoutRegister:
-    """The register at `path`.
+def read_register(world: World, path: Path, hint: str) -> HoldoutRegister:
+    """The register at `path`; `hint` says what to do where there is none.
 
     Raises:
         StudyError: there is none, or it is damaged.
     """
     data = world.files.read(path)
     if data is None:
-        raise StudyError("there is no register of inspected holdouts", document=str(path), hint="give --register FILE")
+        raise StudyError("there is no register of inspected holdouts", document=str(path), hint=hint)
     try:
         return HoldoutRegister.from_bytes(data, str(path))
     except EvidenceError as error:
@@ -86,8 +88,8 @@ def _pinned(world: World, manifest: Path) -> Pinned:
     return Pinned(corpus.files, corpus.manifest, corpus.splits, sources)
 
 
-def _claim(world: World, path: Path, contract: Contract) -> list[Problem]:
-    first = read_register(world, path.parent / REGISTER).first(contract.holdout_sha256)
+def _claim(register: HoldoutRegister, path: Path, contract: Contract) -> list[Problem]:
+    first = register.first(contract.holdout_sha256)
     if first is None or contract.terms.holdout_seen_before:
         return []
     told = f"the holdout was inspected by {first.run} on {first.date}: it can't be claimed as fresh"

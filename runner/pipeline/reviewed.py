@@ -11,11 +11,13 @@ from runner.core import layout
 from runner.core.canonical import sha256_digest
 from runner.core.documents import Document
 from runner.core.errors import EvidenceError, PairbenchError, Problem
+from runner.core.lock import Lock
 from runner.core.outcomes import Outcome
 from runner.core.plan import Plan
 from runner.core.quantities import Unavailable
 from runner.core.reconsolidation.baseline import ControlBaseline, baseline_of
 from runner.core.reconsolidation.contract import Contract
+from runner.core.reconsolidation.identity import RunIdentity
 from runner.core.reconsolidation.observation import Observation
 from runner.core.records import Record
 from runner.core.usage import all_tokens
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Document)
 
-_PINNED: Final = (layout.PLAN, layout.CONTRACT, layout.BASELINE)
+_PINNED: Final = (layout.LOCK, layout.PLAN, layout.CONTRACT, layout.BASELINE)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class ReviewedRun:
 
     folder: Path
     plan: Plan
+    identity: RunIdentity
     contract: Contract
     contract_sha256: str
     corpora: Mapping[str, ReconsolidationCorpus]
@@ -61,6 +64,11 @@ class ReviewedRun:
     def trials(self, arm: str) -> list[PlannedTrial]:
         """The trials of one arm."""
         return [trial for trial in self.plan.trials if trial.arm == arm]
+
+
+def is_run(world: World, folder: Path) -> bool:
+    """Whether a run lies in `folder`, however damaged."""
+    return any(world.files.is_regular(folder / mark) for mark in (layout.LOCK, layout.LEDGER, layout.SUMMARY))
 
 
 def read_reviewed(world: World, folder: Path) -> ReviewedRun:
@@ -90,6 +98,7 @@ def read_reviewed(world: World, folder: Path) -> ReviewedRun:
     run = ReviewedRun(
         folder=folder,
         plan=plan,
+        identity=_identity(world, folder, ledger),
         contract=contract,
         contract_sha256=digest,
         corpora=corpus.splits,
@@ -151,6 +160,16 @@ def complete_repeats(run: ReviewedRun) -> dict[tuple[str, str], int]:
 
 def _cases_of(run: ReviewedRun, trial: PlannedTrial) -> Sequence[Case]:
     return run.corpora[trial.task].cases
+
+
+def _identity(world: World, folder: Path, ledger: StoredLedger) -> RunIdentity:
+    lock = required(world.files, folder, layout.LOCK)
+    return RunIdentity(
+        name=Lock.from_bytes(lock, layout.LOCK).run,
+        lock_sha256=sha256_digest(lock),
+        ledger_head=ledger.head,
+        summary_sha256=sha256_digest(world.files.read(folder / layout.SUMMARY) or b""),
+    )
 
 
 def _records(world: World, folder: Path) -> dict[str, Record]:
@@ -253,6 +272,7 @@ def _summary(world: World, run: ReviewedRun, ledger: StoredLedger) -> Iterator[P
         (layout.BASELINE, "reconsolidation.baseline_sha256", section.baseline_sha256),
         (layout.RECORDS, "inputs.records", summary.inputs.records),
         (layout.PLAN, "inputs.plan", summary.inputs.plan),
+        (layout.LOCK, "inputs.lock", summary.inputs.lock),
     ):
         if told != sha256_digest(required(world.files, run.folder, name)):
             yield Problem(f"it was computed from another {name}", layout.SUMMARY, key, "run `pairbench verify`")

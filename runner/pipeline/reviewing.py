@@ -10,27 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from runner.adjudicate.assessing import Given, Reviewed, assess
+from runner.adjudicate.assessing import Reviewed, assess
 from runner.adjudicate.blinding import Bound, blind, outputs_of
 from runner.adjudicate.comparing import key_differences, packet_differences
-from runner.adjudicate.deciding import decision_problems, undecided
+from runner.adjudicate.contracting import register_problems
+from runner.adjudicate.deciding import undecided
 from runner.adjudicate.form import render_form
 from runner.adjudicate.judging import judged
 from runner.adjudicate.telling import told
-from runner.core.canonical import sha256_digest
 from runner.core.documents import Document
-from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
+from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.reconsolidation.key import Key
-from runner.core.reconsolidation.packet import Commitment, Decisions
-from runner.core.reconsolidation.register import Inspected
+from runner.core.reconsolidation.packet import Commitment
+from runner.core.reconsolidation.register import HoldoutRegister, Inspected
 from runner.measure.agreement import alpha_ppm
 from runner.pipeline.contracts import read_register
 from runner.pipeline.measuring import run_facts
-from runner.pipeline.reviewed import ReviewedRun, read_reviewed
+from runner.pipeline.reviewed import ReviewedRun, is_run, read_reviewed
+from runner.pipeline.submitted import NO_FILE, submitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from runner.adjudicate.assessing import Given
     from runner.core.reconsolidation.assessment import Assessment
     from runner.core.reconsolidation.packet import Packet
     from runner.pipeline.world import World
@@ -50,7 +52,6 @@ WHERE: Final = f"{PRIVATE}/run.txt"
 """Where the run lay when the review was prepared; bound to nothing, and not to be published."""
 ASSESSMENT: Final = "assessment.json"
 ASSESSMENT_TEXT: Final = "assessment.txt"
-SIGNATURE_SUFFIX: Final = ".sig"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Scoring:
     """One file a reviewer; a signature lies beside it, with `.sig` after the name."""
     out: Path
     register: Path
+    """Which holdouts were inspected: the file that lies beside the terms of the run's contract."""
     run: Path | None = None
     """Folder of the run; None: where it was when the review was prepared."""
 
@@ -83,19 +85,18 @@ def prepare(world: World, folder: Path, out: Path) -> Prepared:
         EvidenceError: the run has no contract, broke it, or is damaged.
         StudyError: something stands at `out` already.
     """
+    run = read_reviewed(world, folder)
+    packet, key = _blinded(run, _bound(world.entropy.token(), run))
+    commitment = _commitment(packet, key)
+    documents = {
+        PACKET: packet.to_bytes(),
+        FORM: render_form(packet),
+        DECISIONS: undecided(packet).to_bytes(),
+        COMMITMENT: commitment.to_bytes(),
+        KEY: key.to_bytes(),
+        WHERE: f"{folder.absolute()}\n".encode("utf-8", "surrogateescape"),
+    }
     with _claimed(world, out):
-        run = read_reviewed(world, folder)
-        bound = Bound(world.entropy.token(), folder.name, run.observations_sha256, run.contract_sha256)
-        packet, key = _blinded(run, bound)
-        commitment = _commitment(packet, key)
-        documents = {
-            PACKET: packet.to_bytes(),
-            FORM: render_form(packet),
-            DECISIONS: undecided(packet).to_bytes(),
-            COMMITMENT: commitment.to_bytes(),
-            KEY: key.to_bytes(),
-            WHERE: f"{folder.absolute()}\n".encode(),
-        }
         _write(world, out, documents)
     return Prepared(len(packet.entries), commitment.key_sha256, commitment.packet_sha256)
 
@@ -103,56 +104,78 @@ def prepare(world: World, folder: Path, out: Path) -> Prepared:
 def score(world: World, scoring: Scoring) -> tuple[Assessment, str]:
     """The assessment of the decisions, which stands in `scoring.out` from now on, and the same in words.
 
-    The holdout of the run is marked as inspected.
+    The register says that the run was assessed, unless it does already: by the same decisions, with the same outcome.
 
     Raises:
         EvidenceError: packet, form, key, run or decisions aren't what they must be; each fault is named, and nothing
             was written.
         StudyError: something stands at `scoring.out` already, or a file isn't there.
     """
+    # Where the name of the register is a link, what it leads to is the register.
+    register_path = scoring.register.resolve()
+    hint = "give --register FILE: the holdout-register.json that lies beside the contract.toml of the study"
+    register = read_register(world, register_path, hint)
+    key = _document(world, scoring.review / KEY, Key)
+    run = read_reviewed(world, scoring.run or _where(world, scoring.review))
+    if problems := register_problems(run.contract, register, str(register_path)):
+        raise EvidenceError.of(problems)
+    packet = _rebuilt(world, scoring.review, run, key)
+    given = submitted(world, scoring.decisions, packet, run.contract.terms)
+    found, seen = _found(world, _Assessing(run, key, given), register)
+    text = told(found)
     with _claimed(world, scoring.out):
-        register = read_register(world, scoring.register)
-        key = _document(world, scoring.review / KEY, Key)
-        run = read_reviewed(world, scoring.run or _where(world, scoring.review))
-        packet = _rebuilt(world, scoring.review, run, key)
-        given = _given(world, scoring, packet, run)
-        first = register.first(run.contract.holdout_sha256)
-        # What was run over a holdout is known from then on: a rerun is never the first.
-        earlier = run.rerun_of if first is None or first.run == key.run else first.run
-        found = _assessed(world, run, key, given, earlier)
-        text = told(found)
-        if first is None:
+        if seen is not None:
             # Before anybody can read the assessment.
-            seen = Inspected(holdout_sha256=run.contract.holdout_sha256, run=key.run, date=world.clock.utc()[:10])
-            world.files.write(scoring.register, register.marked(seen).to_bytes())
+            world.files.write(register_path, register.added(seen).to_bytes())
         _write(world, scoring.out, {ASSESSMENT: found.to_bytes(), ASSESSMENT_TEXT: text.encode("utf-8")})
     return found, text
 
 
-def _assessed(world: World, run: ReviewedRun, key: Key, given: Sequence[Given], earlier: str) -> Assessment:
-    entries = judged(key, [one.decisions for one in given])
+@dataclass(frozen=True)
+class _Assessing:
+    """What an assessment follows from, but for what was inspected before it."""
+
+    run: ReviewedRun
+    key: Key
+    given: Sequence[Given]
+
+
+def _found(world: World, what: _Assessing, register: HoldoutRegister) -> tuple[Assessment, Inspected | None]:
+    """The assessment, and what is to be added to the register; nothing where it has this very assessment."""
+    decisions = tuple(sorted(one.sha256 for one in what.given))
+    lock = what.run.identity.lock_sha256
+    for number, entry in enumerate(register.inspected):
+        if (entry.lock_sha256, entry.decisions) == (lock, decisions):
+            again = _assessed(world, what, register.before(number))
+            if again.digest() == entry.assessment_sha256:
+                return again, None
+    found = _assessed(world, what, register)
+    seen = Inspected(
+        holdout_sha256=what.run.contract.holdout_sha256,
+        run=what.run.identity.name,
+        lock_sha256=lock,
+        date=world.clock.utc()[:10],
+        assessment_sha256=found.digest(),
+        decisions=decisions,
+    )
+    return found, seen
+
+
+def _assessed(world: World, what: _Assessing, register: HoldoutRegister) -> Assessment:
+    run, given = what.run, what.given
+    first = register.first(run.contract.holdout_sha256)
+    # What was run over a holdout is known from then on: a rerun is never the first.
+    is_first = first is None or first.lock_sha256 == run.identity.lock_sha256
+    earlier = run.rerun_of if first is None or is_first else first.run
+    entries = judged(what.key, [one.decisions for one in given])
     outputs = [entry for entry in entries if not entry.known.attention]
     rows = [[entry.said[number] for entry in outputs] for number in range(len(given))]
     facts = run_facts(world, run, earlier)
-    return assess(Reviewed(run.contract, key, run.corpora, facts), given, entries, alpha_ppm(rows))
+    return assess(Reviewed(run.contract, what.key, run.corpora, facts, register), given, entries, alpha_ppm(rows))
 
 
-def sign(world: World, decisions: Path, key: Path) -> Path:
-    """The path of a signature of the file `decisions` with the SSH key at `key`, which lies beside it.
-
-    Raises:
-        StudyError: there are no such decisions, or a signature is there already.
-        EnvironmentNotReady: the key can't be used.
-    """
-    data = world.files.read(decisions)
-    if data is None:
-        raise StudyError("there is no such file", document=str(decisions))
-    Decisions.from_bytes(data, str(decisions))
-    place = decisions.with_name(decisions.name + SIGNATURE_SUFFIX)
-    if world.files.read(place) is not None:
-        raise StudyError("there is a signature already, and nothing is written over", document=str(place))
-    world.files.write(place, world.signatures.sign(data, key))
-    return place
+def _bound(secret: str, run: ReviewedRun) -> Bound:
+    return Bound(secret, run.identity, run.observations_sha256, run.contract_sha256)
 
 
 def _blinded(run: ReviewedRun, bound: Bound) -> tuple[Packet, Key]:
@@ -168,22 +191,30 @@ def _where(world: World, review: Path) -> Path:
     data = world.files.read(review / WHERE)
     if data is None:
         raise StudyError("nobody says where the run lies", document=str(review / WHERE), hint="give --run RUN")
-    return Path(data.decode("utf-8", "surrogateescape").rstrip("\n"))
+    name = data.decode("utf-8", "surrogateescape").rstrip("\n")
+    # A name that no file can have is as good as none.
+    if not name or "\0" in name or not is_run(world, Path(name)):
+        raise StudyError(
+            "it names no run, or one that isn't there any more", document=str(review / WHERE), hint="give --run RUN"
+        )
+    return Path(name)
 
 
 def _rebuilt(world: World, review: Path, run: ReviewedRun, key: Key) -> Packet:
     """The packet as key and observations give it, which is what lies in the review's folder."""
+    bound = _bound(key.secret, run)
     problems = [
-        Problem(f"it is bound to another {what}, {bound}", KEY, name)
-        for what, name, bound, found in (
-            ("observation", "observations_sha256", key.observations_sha256, run.observations_sha256),
-            ("contract", "contract_sha256", key.contract_sha256, run.contract_sha256),
+        Problem(f"it is bound to another {what}, {before}", KEY, name)
+        for what, name, before, found in (
+            *_named(key, run),
+            ("observation", "observations_sha256", key.observations_sha256, bound.observations_sha256),
+            ("contract", "contract_sha256", key.contract_sha256, bound.contract_sha256),
         )
-        if bound != found
+        if before != found
     ]
     if problems:
         raise EvidenceError.of(problems)
-    packet, again = _blinded(run, Bound(key.secret, key.run, key.observations_sha256, key.contract_sha256))
+    packet, again = _blinded(run, bound)
     held = {name: world.files.read(review / name) for name in (PACKET, FORM, KEY, COMMITMENT)}
     problems = [Problem("it is missing", name) for name, data in held.items() if data is None]
     # A document that is there and empty isn't one that is missing.
@@ -193,6 +224,13 @@ def _rebuilt(world: World, review: Path, run: ReviewedRun, key: Key) -> Packet:
     if problems:
         raise EvidenceError.of(problems)
     return packet
+
+
+def _named(key: Key, run: ReviewedRun) -> Iterator[tuple[str, str, str, str]]:
+    """What tells the run that `key` is of from `run`."""
+    for name in type(key.run).model_fields:
+        what = "run" if name == "name" else f"run, {key.run.name}, with the {name.removesuffix('_sha256')}"
+        yield what.replace("_", " "), f"run.{name}", getattr(key.run, name), getattr(run.identity, name)
 
 
 def _differences(name: str, data: bytes, packet: Packet, key: Key) -> Sequence[Problem]:
@@ -206,52 +244,6 @@ def _differences(name: str, data: bytes, packet: Packet, key: Key) -> Sequence[P
     if name == COMMITMENT and data != _commitment(packet, key).to_bytes():
         return [Problem("another key or another packet was committed to", COMMITMENT)]
     return ()
-
-
-def _given(world: World, scoring: Scoring, packet: Packet, run: ReviewedRun) -> list[Given]:
-    """The decisions of every reviewer, by name, without a fault."""
-    read: dict[str, tuple[Decisions, bytes]] = {}
-    problems: list[Problem] = []
-    for path in scoring.decisions:
-        data = world.files.read(path)
-        if data is None:
-            raise StudyError("there are no such decisions", document=str(path))
-        if str(path) in read:
-            raise StudyError("the file is given twice", document=str(path))
-        try:
-            read[str(path)] = Decisions.from_bytes(data, str(path)), data
-        except PairbenchError as error:
-            problems += error.problems
-    problems += decision_problems({name: one for name, (one, _) in read.items()}, packet, run.contract.terms)
-    signed, faults = _signed(world, read, run)
-    problems += faults
-    if problems:
-        raise EvidenceError.of(problems)
-    given = [Given(one, sha256_digest(data), name in signed) for name, (one, data) in read.items()]
-    return sorted(given, key=lambda one: one.decisions.reviewer.name)
-
-
-def _signed(
-    world: World, read: Mapping[str, tuple[Decisions, bytes]], run: ReviewedRun
-) -> tuple[set[str], list[Problem]]:
-    """The files whose signature is good, and what is wrong with the others that need one."""
-    keys = {reviewer.name: reviewer.ssh_public_key for reviewer in run.contract.terms.reviewers}
-    signed: set[str] = set()
-    problems: list[Problem] = []
-    for name, (decisions, data) in read.items():
-        public_key = keys.get(decisions.reviewer.name, "")
-        if not public_key:
-            continue
-        place = f"{name}{SIGNATURE_SUFFIX}"
-        signature = world.files.read(Path(place))
-        if signature is None:
-            told_ = f"decisions of {decisions.reviewer.name!r} must be signed with the key of the contract"
-            problems.append(Problem(told_, place, hint=f"pairbench review sign {name} --key KEY"))
-        elif fault := world.signatures.fault(data, signature, public_key):
-            problems.append(Problem(f"it isn't a signature of {name} by {decisions.reviewer.name!r}: {fault}", place))
-        else:
-            signed.add(name)
-    return signed, problems
 
 
 @contextlib.contextmanager
@@ -274,5 +266,5 @@ def _write(world: World, folder: Path, documents: Mapping[str, bytes]) -> None:
 def _document(world: World, path: Path, model: type[D]) -> D:
     data = world.files.read(path)
     if data is None:
-        raise StudyError("there is no such file", document=str(path), hint="give the folder of a review")
+        raise StudyError(NO_FILE, document=str(path), hint="give the folder of a review")
     return model.from_bytes(data, str(path))

@@ -21,7 +21,8 @@ from runner.core.reconsolidation.packet import ATTESTATION, Packet
 from runner.core.reconsolidation.register import HoldoutRegister, Inspected
 from runner.measure.reconsolidation import v1
 from runner.pipeline.contracts import freeze_contract
-from runner.pipeline.reviewing import Scoring, prepare, score, sign
+from runner.pipeline.reviewing import Scoring, prepare, score
+from runner.pipeline.submitted import sign
 from runner.plan.reconsolidation import SCORER
 from tests.fakes.files import MemoryFiles
 from tests.fakes.reviews import (
@@ -106,6 +107,12 @@ class Case:
     def score(self) -> None:
         world = world_of(self.files, self.program)
         score(world, Scoring(REVIEW, tuple(self.scored), OUT, REGISTER))
+
+
+def inspected(run: str, holdout: str) -> Inspected:
+    """An assessment of a run that isn't the one of these tests."""
+    told = {"lock_sha256": sha256_digest(run.encode()), "assessment_sha256": "", "decisions": ()}
+    return Inspected.model_validate({"holdout_sha256": holdout, "run": run, "date": "2026-01-01", **told})
 
 
 _MADE: dict[int, MemoryFiles] = {}
@@ -200,6 +207,8 @@ def observations(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Case
         case.files.write(path, b"".join(change(lines)))
         seal_run(case.files)
         rebind(case, "observations_sha256", path)
+        summary = sha256_digest(case.files.read(RUN / layout.SUMMARY) or b"")
+        case.edit(REVIEW / "private/key.json", lambda key: key["run"].update(summary_sha256=summary))
 
     return act
 
@@ -358,7 +367,7 @@ def test_it_is_named_and_nothing_is_written(name: str) -> None:
 
 REVIEWED = ("public/packet.json", "public/form.html", "public/commitment.json", "private/key.json")
 READ = (
-    *(layout.PLAN, layout.LEDGER, layout.CONTRACT, layout.BASELINE, layout.OBSERVATIONS, layout.RECORDS),
+    *(layout.LOCK, layout.PLAN, layout.LEDGER, layout.CONTRACT, layout.BASELINE, layout.OBSERVATIONS, layout.RECORDS),
     *(layout.SUMMARY, layout.CHECKSUM),
     *(f"{layout.RECONSOLIDATION}/{name}" for name in ("manifest.json", "development.json", "holdout.json")),
 )
@@ -420,7 +429,7 @@ def test_an_inspected_holdout_can_t_be_claimed_as_fresh() -> None:
     """Neither before a run nor, by a contract that was made in time, after one."""
     files = MemoryFiles()
     digest = sha256_digest(corpus().files["holdout.json"])
-    seen = Inspected(holdout_sha256=digest, run="an-earlier-run", date="2026-01-01")
+    seen = inspected("an-earlier-run", digest)
     for name, data in corpus().files.items():
         files.write(Path("/study/v1") / name, data)
     files.write(Path("/study/holdout-register.json"), HoldoutRegister(inspected=(seen,)).to_bytes())
@@ -439,12 +448,107 @@ def test_an_inspected_holdout_can_t_be_claimed_as_fresh() -> None:
 def test_a_claim_that_was_overtaken_fails_its_gate() -> None:
     """Somebody else scored a run over the holdout in between."""
     case = made_case()
-    seen = Inspected(holdout_sha256=sha256_digest(corpus().files["holdout.json"]), run="faster", date="2026-01-01")
+    seen = inspected("faster", sha256_digest(corpus().files["holdout.json"]))
     case.files.write(REGISTER, HoldoutRegister(inspected=(seen,)).to_bytes())
     found, text = score(world_of(case.files), Scoring(REVIEW, (MINE,), OUT, REGISTER))
     assert not found.passed
     assert found.holdout_inspected == "before this run"
     assert "the contract claims a fresh holdout, and faster was scored over it before" in text
+
+
+def scored_elsewhere(case: Case, run: Path = RUN, **more: Any) -> Any:
+    """The assessment of a review, with the run at `run`."""
+    return score(
+        world_of(case.files), Scoring(REVIEW, (MINE,), **{"out": OUT, "register": REGISTER, "run": run, **more})
+    )
+
+
+def moved(case: Case, to: Path) -> None:
+    for path in [path for path in case.files.held if path.is_relative_to(RUN)]:
+        case.files.held[to / path.relative_to(RUN)] = case.files.held.pop(path)
+
+
+def test_no_name_of_a_folder_makes_another_run() -> None:
+    """A run that comes second, renamed like the first one: its lock says what it is called, and the claim fails."""
+    case = made_case()
+    seen = inspected("reconsolidation-0", sha256_digest(corpus().files["holdout.json"]))
+    case.files.write(REGISTER, HoldoutRegister(inspected=(seen,)).to_bytes())
+    moved(case, Path("/runs/reconsolidation-0"))
+    case.files.remove(REVIEW)
+    prepare(world_of(case.files), Path("/runs/reconsolidation-0"), REVIEW)
+    case.files.write(MINE, decided(case.packet()).to_bytes())
+    found, text = scored_elsewhere(case, Path("/runs/reconsolidation-0"))
+    assert found.run.name == "reconsolidation-1"
+    assert "the contract claims a fresh holdout, and reconsolidation-0 was scored over it before" in text
+    assert not found.passed
+
+
+def test_another_run_with_the_same_observations_is_named() -> None:
+    """What failed or wasn't measured comes from its records: it may not stand in for the run that was prepared."""
+    case = made_case()
+    write_run(
+        case.files, Made(name="reconsolidation-2", unknown=frozenset({"holdout.r1.merge_only"})), Path("/runs/two")
+    )
+    with pytest.raises(PairbenchError) as caught:
+        scored_elsewhere(case, Path("/runs/two"))
+    told = caught.value.diagnostics()
+    assert caught.value.exit_code is ExitCode.DOES_NOT_VERIFY
+    assert "private/key.json: run.name: it is bound to another run, reconsolidation-1" in told
+    for name in ("lock_sha256", "ledger_head", "summary_sha256"):
+        assert f"private/key.json: run.{name}: it is bound to another run" in told
+    assert case.files.read(OUT / "assessment.json") is None
+
+
+def test_what_a_key_says_of_its_run_binds() -> None:
+    """A key that was edited to fit another run isn't the one that was committed to."""
+    case = made_case()
+    write_run(case.files, Made(name="reconsolidation-2"), Path("/runs/two"))
+    other = Case(MemoryFiles(held=dict(case.files.held)))
+    other.files.remove(REVIEW)
+    prepare(world_of(other.files), Path("/runs/two"), REVIEW)
+    case.edit(REVIEW / "private/key.json", lambda key: key.update(run=other.json(REVIEW / "private/key.json")["run"]))
+    with pytest.raises(PairbenchError, match="another key or another packet was committed to"):
+        scored_elsewhere(case, Path("/runs/two"))
+
+
+def test_a_register_that_is_not_the_study_s_is_refused() -> None:
+    """The contract knows what the one beside it said: an empty one, or one of another study, has none of that."""
+    seen = inspected("reconsolidation-0", "sha256:" + "5" * 64)
+    case = made_case(Made(register=HoldoutRegister(inspected=(seen,))))
+    for held in ((), (inspected("another", "sha256:" + "6" * 64),), (seen.model_copy(update={"date": "2026-01-02"}),)):
+        case.files.write(Path("/empty.json"), HoldoutRegister(inspected=held).to_bytes())
+        with pytest.raises(PairbenchError, match="it is another register: 1 of 1 entries that the contract") as caught:
+            scored_elsewhere(case, register=Path("/empty.json"))
+        assert caught.value.exit_code is ExitCode.DOES_NOT_VERIFY
+        assert "give the holdout-register.json that lies beside the contract.toml" in caught.value.diagnostics()
+    before = sha256_digest(case.files.read(REGISTER) or b"")
+    found, text = scored_elsewhere(case)
+    assert found.register_sha256 == before
+    assert before in text
+
+
+def test_deciding_again_is_told() -> None:
+    """Whoever scores other decisions on a run gets an assessment that names the first; the register keeps both."""
+    case = made_case()
+    first, text = scored_elsewhere(case)
+    assert first.earlier == ()
+    assert "assessment 2" not in text
+    decision(lambda _, one: one.update(decision="uncertain", reference=None))(case)
+    second, text = scored_elsewhere(case, out=Path("/second"))
+    told = (
+        f"assessment 2 of this run: whoever decided may have known the ones before, the first of them {first.digest()}"
+    )
+    assert told in text
+    assert second.holdout_inspected == "by this run"
+    register = HoldoutRegister.from_bytes(case.files.read(REGISTER) or b"", "register")
+    assert [one.assessment_sha256 for one in register.inspected] == [first.digest(), second.digest()]
+    assert [one.decisions for one in register.inspected] == [
+        (first.reviews[0].sha256,),
+        (second.reviews[0].sha256,),
+    ]
+    again, text = scored_elsewhere(case, out=Path("/third"))
+    assert again == second
+    assert HoldoutRegister.from_bytes(case.files.read(REGISTER) or b"", "register") == register
 
 
 def test_a_rerun_is_never_fresh() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runner.adjudicate.blinding import Bound, blind
+from runner.core.reconsolidation.identity import RunIdentity
 from runner.core.reconsolidation.key import Output
 from tests.fakes.reviews import corpus
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from runner.core.reconsolidation.packet import Entry, Packet
 
 SYSTEMS = ("connections", "connections-second")
+RUN = RunIdentity(name="one", lock_sha256="", ledger_head="", summary_sha256="")
 SECRETS = ("one", "two", "three")
 FOLDS = 5
 
@@ -129,7 +131,7 @@ def accuracy(packet: Packet, key: Key) -> float:
 
 
 def blinded(secret: str) -> tuple[Packet, Key]:
-    return blind(outputs(), corpus().splits, Bound(secret, "", "", ""), 0)
+    return blind(outputs(), corpus().splits, Bound(secret, RUN, "", ""), 0)
 
 
 @pytest.mark.parametrize("secret", SECRETS)

@@ -15,6 +15,7 @@ from runner.adjudicate.contracting import Pinned, make_contract
 from runner.core import layout
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.ledger import GENESIS, next_line
+from runner.core.lock import EnginePin, HarnessPin, Lock
 from runner.core.plan import Plan, PlannedTrial, make_plan
 from runner.core.quantities import Unavailable
 from runner.core.reconsolidation.baseline import baseline_of
@@ -61,6 +62,35 @@ TERMS = Terms(
         Reviewer(name=OTHER_PERSON, kind="human"),
         Reviewer(name=FIXTURE, kind="fixture"),
     ),
+)
+NOTHING_INSPECTED = HoldoutRegister(inspected=())
+LOCK = Lock(
+    run=RUN.name,
+    protocol_version="1",
+    created_at="2026-01-02T03:04:05.000Z",
+    evidence="fixture",
+    model_shown="scripted-policy (fixture)",
+    study_sha256="",
+    labels_sha256="",
+    plan_sha256="",
+    prices_sha256="",
+    prompts={},
+    client_version="1",
+    arms=(),
+    images=(),
+    corpora={},
+    engine=EnginePin(
+        name="engine",
+        version="1",
+        api_version="1",
+        architecture="x86_64",
+        kernel="6",
+        storage_driver="overlay2",
+        cgroup_version="2",
+        cpus=2,
+        memory_bytes=1,
+    ),
+    harness=HarnessPin(version="1", source_sha256="", python="3.11.7"),
 )
 _USAGE = Usage(1, 10, 10, 0, 0, 100, 0, 0, 0)
 
@@ -120,6 +150,7 @@ def observed(planned: PlannedTrial, case: Case, hypotheses: list[Hypothesis]) ->
 class Made:
     """A run, before it is written."""
 
+    name: str = RUN.name
     terms: Terms = TERMS
     hypotheses: Callable[[Case, int, str], list[Hypothesis]] = worded
     change: Callable[[Observation], Observation | None] = lambda seen: seen
@@ -128,6 +159,12 @@ class Made:
     unknown: frozenset[str] = frozenset()
     """Trials whose usage isn't known."""
     floors: Mapping[str, bytes] = field(default_factory=dict)
+
+    register: HoldoutRegister = NOTHING_INSPECTED
+    """Beside its contract."""
+
+    def lock(self) -> Lock:
+        return LOCK.model_copy(update={"run": self.name})
 
     def plan(self) -> Plan:
         return make_plan(
@@ -150,14 +187,14 @@ class Made:
 
     def contract(self) -> Contract:
         found = corpus()
-        return make_contract(self.terms, Pinned(found.files, found.manifest, found.splits, sources()))
+        return make_contract(self.terms, Pinned(found.files, found.manifest, found.splits, sources()), self.register)
 
 
 def write_run(files: Files, made: Made | None = None, folder: Path = RUN, register: Path = REGISTER) -> Path:
-    """The run stands in `folder`, with a register of inspected holdouts that is empty."""
+    """The run stands in `folder`, with the register of inspected holdouts that lay beside its contract."""
     made = made or Made()
     plan, contract, seen = made.plan(), made.contract().to_bytes(), made.observations()
-    inputs = {layout.PLAN: plan.to_bytes()}
+    inputs = {layout.PLAN: plan.to_bytes(), layout.LOCK: made.lock().to_bytes()}
     inputs |= {f"{layout.RECONSOLIDATION}/{name}": data for name, data in corpus().files.items()}
     inputs |= {layout.floor(name): data for name, data in made.floors.items()}
     control = {trial.trial for trial in plan.trials if trial.arm == "original_only"}
@@ -173,7 +210,7 @@ def write_run(files: Files, made: Made | None = None, folder: Path = RUN, regist
     for name, data in documents.items():
         files.write(folder / name, data)
     seal_run(files, folder)
-    files.write(register, HoldoutRegister(inspected=()).to_bytes())
+    files.write(register, made.register.to_bytes())
     return folder
 
 
@@ -191,7 +228,12 @@ def seal_run(files: Files, folder: Path = RUN) -> None:
         scores=(),
     )
     head = sha256_digest((files.read(folder / layout.LEDGER) or b"").splitlines(keepends=True)[-1])
-    told = {"records": digest(layout.RECORDS), "plan": digest(layout.PLAN), "ledger_head": head}
+    told = {
+        "records": digest(layout.RECORDS),
+        "plan": digest(layout.PLAN),
+        "ledger_head": head,
+        "lock": digest(layout.LOCK),
+    }
     inputs = other_summary().inputs.model_copy(update=told)
     sealed = seal(other_summary().model_copy(update={"inputs": inputs, "reconsolidation": section}))
     files.write(folder / layout.SUMMARY, sealed.summary_bytes)

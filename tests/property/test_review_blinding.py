@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runner.adjudicate.blinding import Bound, blind, outputs_of, unblind
 from runner.adjudicate.form import render_form
+from runner.core.reconsolidation.identity import RunIdentity
 from runner.core.reconsolidation.key import Output
 from runner.core.reconsolidation.packet import Decision, Packet
 from runner.pipeline.reviewing import Scoring, prepare, score
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     from runner.core.reconsolidation.packet import Entry
 
-BOUND = Bound("secret", "/runs/one", "sha256:" + "a" * 64, "sha256:" + "b" * 64)
+RUN_OF = RunIdentity(name="one", lock_sha256="", ledger_head="", summary_sha256="")
+BOUND = Bound("secret", RUN_OF, "sha256:" + "a" * 64, "sha256:" + "b" * 64)
 CASES = {case.id: (split, case) for split, case in corpus().cases()}
 
 texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
@@ -132,9 +134,10 @@ def test_the_order_of_decisions_and_reviewers_changes_no_assessment(
 ) -> None:
     """Nor does the order of the lines of a run's observations change the packet."""
     files, packet = made
-    here = MemoryFiles(held=dict(files.held))
     found = []
     for turn in (0, 1):
+        # A register of its own: the second of two assessments says that it is the second.
+        here = MemoryFiles(held=dict(files.held))
         paths = []
         for name in (PERSON, OTHER_PERSON):
             told = decided(packet, name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final, Literal
 
 from runner.core.documents import Document, Part, QuantityField
+from runner.core.reconsolidation.identity import RunIdentity
+from runner.core.reconsolidation.register import Inspected
 
 FIXTURE: Final = "fixture assessment: passes no gate"
 HUMAN: Final = "assessment by people"
@@ -92,6 +94,7 @@ class Assessment(Document):
     non_activating: Literal[True]
     passed: bool
     reviewer_kind: Literal["human", "fixture"]
+    run: RunIdentity
     observations_sha256: str
     contract_sha256: str
     packet_sha256: str
@@ -99,6 +102,10 @@ class Assessment(Document):
     holdout_sha256: str
     holdout_inspected: Literal["before this run", "by this run"]
     holdout_claim: Literal["seen before", "fresh"]
+    register_sha256: str
+    """Of the register of inspected holdouts as it was before this assessment."""
+    earlier: tuple[Inspected, ...]
+    """Every assessment of this run that the register had by then: whoever decides again knows what came of it."""
     reviews: tuple[ReviewedDecisions, ...]
     agreement: Agreement
     arms: tuple[ArmReview, ...]

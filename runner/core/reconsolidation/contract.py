@@ -158,6 +158,8 @@ class Contract(Document):
     recall_facts: int
     floors: dict[str, str]
     """Path of each file with a floor -> digest."""
+    inspected: tuple[str, ...]
+    """Digest of each entry of the register of inspected holdouts that lay beside the terms."""
     sources: dict[str, dict[str, str]]
     """`review`, `comparison` and `report` -> path of each source -> digest."""
 

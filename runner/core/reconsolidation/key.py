@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from runner.core.documents import Document, Part
+from runner.core.reconsolidation.identity import RunIdentity
 
 
 @dataclass(frozen=True, order=True)
@@ -50,8 +51,8 @@ class Key(Document):
     EXACT: ClassVar[bool] = True
 
     secret: str
-    run: str
-    """Name of the run's folder: where it lies on some machine isn't to be published."""
+    run: RunIdentity
+    """Where it lies on some machine isn't to be published."""
     observations_sha256: str
     contract_sha256: str
     packet_sha256: str

@@ -281,7 +281,13 @@ def test_the_holdout_is_marked_by_the_first_run_that_is_scored() -> None:
     found, _, files = assessed()
     assert found.holdout_inspected == "by this run"
     assert files.read(REGISTER) == (
-        b'{"format":"pairbench/holdout-register","inspected":[{"date":"2026-01-02","holdout_sha256":"'
+        b'{"format":"pairbench/holdout-register","inspected":[{"assessment_sha256":"'
+        + found.digest().encode()
+        + b'","date":"2026-01-02","decisions":["'
+        + found.reviews[0].sha256.encode()
+        + b'"],"holdout_sha256":"'
         + found.holdout_sha256.encode()
+        + b'","lock_sha256":"'
+        + found.run.lock_sha256.encode()
         + b'","run":"reconsolidation-1"}],"version":1}\n'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from runner.cli import main
 from runner.core.reconsolidation.packet import Packet
 from tests.fakes.reviews import FIXTURE, PERSON, decided, write_run
 
+REGISTER = Path("study/holdout-register.json")
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -24,8 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with one run and a register."""
     monkeypatch.chdir(tmp_path)
-    register = tmp_path / "corpora/reconsolidation/holdout-register.json"
-    write_run(Disk(), None, tmp_path / "runs/one", register)
+    write_run(Disk(), None, tmp_path / "runs/one", tmp_path / REGISTER)
     return tmp_path
 
 
@@ -47,7 +48,10 @@ class Review(Protocol):
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Review:
     def run(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["pairbench", "review", *arguments])
+        told = [*arguments]
+        if arguments[0] == "score" and "--register" not in arguments:
+            told += ["--register", str(REGISTER)]
+        monkeypatch.setattr(sys, "argv", ["pairbench", "review", *told])
         with pytest.raises(SystemExit) as ended:
             main()
         said = capfd.readouterr()
@@ -108,7 +112,8 @@ def test_a_run_that_moved_is_named(here: Path, ran: Review) -> None:
     person = write_decisions(here, PERSON, "human")
     (here / "runs/one").rename(here / "moved")
     done = ran("score", "review", "--decisions", str(person))
-    assert (done.code, "the run has no contract" in done.errors) == (4, True)
+    told = "private/run.txt: it names no run, or one that isn't there any more (give --run RUN)"
+    assert (done.code, told in done.errors) == (2, True), done.errors
     assert ran("score", "review", "--decisions", str(person), "--run", "moved").code == 0
     (here / "review/private/run.txt").unlink()
     done = ran("score", "review", "--decisions", str(person), "--out", "again")
@@ -120,6 +125,7 @@ def test_a_review_needs_its_register_and_its_folder(here: Path, ran: Review) -> 
     ran("prepare", "one", "--out", "review")
     done = ran("score", "review", "--register", "nowhere.json")
     assert (done.code, "give --register FILE" in done.errors) == (2, True)
+    assert not (here / "nowhere.json").exists()
     done = ran("score", "elsewhere", "--out", "out")
     assert (done.code, "give the folder of a review" in done.errors) == (2, True)
     assert not (here / "out").exists()
@@ -148,3 +154,85 @@ def test_a_contract_can_be_looked_at_before_a_run(here: Path, ran: Review) -> No
     assert set(found["corpus"]) == {"development.json", "holdout.json", "manifest.json"}
     assert set(found["sources"]) == {"review", "comparison", "report"}
     assert all(found["sources"].values())
+
+
+def test_no_register_is_taken_for_granted(here: Path, ran: Review, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the shipped one where it lies: which one is the study's is said, and everything else stays unmarked."""
+    shipped = here / "corpora/reconsolidation/holdout-register.json"
+    shipped.parent.mkdir(parents=True)
+    shipped.write_bytes((here / REGISTER).read_bytes())
+    ran("prepare", "one", "--out", "review")
+    person = write_decisions(here, PERSON, "human")
+    monkeypatch.setattr(sys, "argv", ["pairbench", "review", "score", "review", "--decisions", str(person)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert not (here / "review/assessment").exists()
+    assert ran("score", "review", "--decisions", str(person)).code == 0
+    assert b'"inspected":[]' in shipped.read_bytes()
+    assert b'"run":"reconsolidation-1"' in (here / REGISTER).read_bytes()
+
+
+def test_a_register_behind_a_link_is_marked_where_it_is(here: Path, ran: Review) -> None:
+    """The link stays one."""
+    (here / "link.json").symlink_to(REGISTER)
+    ran("prepare", "one", "--out", "review")
+    person = write_decisions(here, PERSON, "human")
+    assert ran("score", "review", "--decisions", str(person), "--register", "link.json").code == 0
+    assert (here / "link.json").is_symlink()
+    assert b'"run":"reconsolidation-1"' in (here / REGISTER).read_bytes()
+
+
+@pytest.mark.parametrize("text", [b"/runs/\x00one\n", b"", b"\n", b"/nowhere/at/all\n"])
+def test_a_note_of_the_run_that_names_none_asks_for_it(here: Path, ran: Review, text: bytes) -> None:
+    """Whatever stands there."""
+    ran("prepare", "one", "--out", "review")
+    (here / "review/private/run.txt").write_bytes(text)
+    done = ran("score", "review", "--decisions", str(write_decisions(here, PERSON, "human")))
+    assert (done.code, "give --run RUN" in done.errors) == (2, True), done.errors
+
+
+def test_nothing_is_left_of_a_place_for_an_assessment_that_isn_t_written(here: Path, ran: Review) -> None:
+    """Nor of the folders above it."""
+    ran("prepare", "one", "--out", "review")
+    assert ran("score", "review", "--out", "p/q/r").code == 4
+    assert not (here / "p").exists()
+    assert ran("prepare", "study", "--out", "s/t").code == 2
+    assert not (here / "s").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "nothing"])
+def test_what_is_no_file_of_decisions_is_called_that(here: Path, ran: Review, kind: str) -> None:
+    """And not absent: somebody may be looking at it."""
+    ran("prepare", "one", "--out", "review")
+    place = Path("/dev/null") if kind == "device" else here / "decisions"
+    if kind == "folder":
+        place.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(place)
+    done = ran("score", "review", "--decisions", str(place))
+    assert (done.code, f"{place}: no regular file stands there" in done.errors) == (2, True), done.errors
+
+
+def test_one_json_document_is_printed_where_it_is_asked_for(here: Path, ran: Review) -> None:
+    """By both commands; the assessment's is the very one that is written."""
+    made = json.loads(ran("prepare", "one", "--out", "review", "--json").out)
+    commitment = json.loads((here / "review/public/commitment.json").read_bytes())
+    assert made == {
+        "review": "review",
+        "entries": 112,
+        "key_sha256": commitment["key_sha256"],
+        "packet_sha256": commitment["packet_sha256"],
+    }
+    done = ran("score", "review", "--decisions", str(write_decisions(here, PERSON, "human")), "--json")
+    assert done.out == (here / "review/assessment/assessment.json").read_text("utf-8")
+
+
+def test_a_contract_without_a_register_says_what_to_put_there(here: Path, ran: Review) -> None:
+    """And no option that the command doesn't have."""
+    shutil.copytree(ROOT / "corpora/reconsolidation", here / "mine")
+    (here / "mine/holdout-register.json").unlink()
+    done = ran("contract", "mine/contract.toml")
+    assert done.code == 2
+    assert '{"format":"pairbench/holdout-register","inspected":[],"version":1}' in done.errors
+    assert "--register" not in done.errors
