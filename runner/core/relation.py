@@ -64,6 +64,8 @@ def kind_of(relation: Relation, a: Locked, b: Locked, *, conditions_differ: bool
 
 
 def _words(a: Locked, b: Locked) -> str:
+    if a.lock_sha256 == b.lock_sha256:
+        return "both are one run"
     for name, one, other_name, other in (("B", b, "A", a), ("A", a, "B", b)):
         pin = one.rerun_of
         if pin is not None and pin.lock_sha256 == other.lock_sha256:

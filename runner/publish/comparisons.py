@@ -36,6 +36,8 @@ class Comparisons:
         found = self._found
         different, volatile = self._different, sum(item.fields for item in found.volatile)
         match found.kind:
+            case "equality" if found.equal and not volatile:
+                return "Equal in every field."
             case "equality" if found.equal:
                 count = formatting.counted(volatile, "field differs", "fields differ")
                 return f"Equal: {count}, and each of them is declared to."

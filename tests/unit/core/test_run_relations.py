@@ -59,6 +59,12 @@ def test_a_rerun_repeats_its_original() -> None:
     assert Reason.REPLAY not in relation_of(locked("three", of="one", how="replay"), replayed).excused
 
 
+def test_a_run_repeats_itself() -> None:
+    """In its folder and out of an archive."""
+    found = relation_of(locked("one"), locked("one"))
+    assert (found.words, found.repeats) == ("both are one run", True)
+
+
 def test_reruns_of_one_run_repeat_each_other() -> None:
     """Also when the original is lost."""
     found = relation_of(locked("two", of="one"), locked("three", of="one"))
