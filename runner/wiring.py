@@ -20,6 +20,7 @@ from runner.adapters.harness import package_sources, this_code, this_installatio
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.parquet import Parquet
+from runner.adapters.programs import ThisInterpreter
 from runner.adapters.provider_key import provider_key
 from runner.adapters.registry import HttpRepository
 from runner.adapters.registry_credentials import docker_credentials
@@ -34,13 +35,23 @@ from runner.images.inputs import Build, Tools, host_arch
 from runner.images.store import Store
 from runner.pipeline.world import Places, World
 
-__all__ = ["machine_facts", "make_files", "make_frames", "make_world", "repository", "runs_folder", "this_code"]
+__all__ = [
+    "machine_facts",
+    "make_files",
+    "make_frames",
+    "make_programs",
+    "make_world",
+    "repository",
+    "runs_folder",
+    "this_code",
+]
 
 if TYPE_CHECKING:
     from runner.core.doctor import HostFacts
     from runner.ports.engine import Engine
     from runner.ports.files import Files
     from runner.ports.frames import Frames
+    from runner.ports.programs import Programs
     from runner.ports.progress import Progress
     from runner.ports.registry import Place, Repository
 
@@ -99,6 +110,11 @@ def make_frames() -> Frames:
 def repository(place: Place, *, plain_http: bool) -> Repository:
     """A repository of a registry, with the credentials that Docker's configuration holds for it."""
     return HttpRepository(place, docker_credentials, plain_http=plain_http)
+
+
+def make_programs() -> Programs:
+    """What runs other versions of this program."""
+    return ThisInterpreter()
 
 
 def runs_folder() -> Path:

@@ -13,6 +13,7 @@ import click
 from runner import wiring
 from runner.archives.reading import MAX_BYTES
 from runner.cli.progress import Watch
+from runner.cli.verdicts import show_verdict, verdict_listing
 from runner.core.errors import ExitCode
 from runner.core.visible import visible
 from runner.pipeline import archiving
@@ -21,7 +22,7 @@ from runner.pipeline.folder import find_run
 
 if TYPE_CHECKING:
     from runner.archives.writing import Written
-    from runner.pipeline.archiving import VerifiedArchive, VerifiedRun
+    from runner.pipeline.archiving import VerifiedArchive
 
 SUFFIX: Final = ".pairbench"
 _UNITS: Final = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -131,12 +132,7 @@ def _show_verified(path: Path, found: VerifiedArchive) -> None:
     for image in found.images:
         click.echo(f"image {image.pin.name} {image.config}")
     for run in found.runs:
-        for problem in run.verification.differences:
-            click.echo(str(problem))
-        if not run.verification.same_code:
-            click.echo("recomputed with other code than the run's", err=True)
-        verdict = f"verifies: {run.verification.checked_files} files" if run.verification.holds else "does not verify"
-        click.echo(f"{visible(run.name)} {verdict}")
+        show_verdict(run.name, run.verification)
 
 
 def _listing(path: Path, found: VerifiedArchive, *, holds: bool) -> dict[str, Any]:
@@ -148,19 +144,7 @@ def _listing(path: Path, found: VerifiedArchive, *, holds: bool) -> dict[str, An
         "images": [
             {"name": image.pin.name, "role": image.role, "config_digest": image.config} for image in found.images
         ],
-        "runs": [_run_listing(run) for run in found.runs],
-    }
-
-
-def _run_listing(run: VerifiedRun) -> dict[str, Any]:
-    found = run.verification
-    differences = [{"document": item.document, "key": item.key, "message": item.message} for item in found.differences]
-    return {
-        "run": run.name,
-        "holds": found.holds,
-        "checked_files": found.checked_files,
-        "same_code": found.same_code,
-        "differences": differences,
+        "runs": [verdict_listing(run.name, run.verification) for run in found.runs],
     }
 
 

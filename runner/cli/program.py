@@ -27,6 +27,7 @@ from runner.cli import (
     rerunning,
     reviewing,
     runs,
+    verifying,
 )
 from runner.core.errors import ExitCode, PairbenchError
 
@@ -53,7 +54,7 @@ for command in (
     archives.archive,
     rerunning.rerun,
     runs.status,
-    runs.verify,
+    verifying.verify,
     runs.summary,
     comparing.compare,
     runs.report,

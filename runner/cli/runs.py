@@ -12,14 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from runner import wiring
-from runner.archives.reading import is_archive
-from runner.cli.archives import max_size, verify_archive
 from runner.cli.planning import power_asked, power_options, render_forecast, render_power
 from runner.cli.progress import Watch
 from runner.cli.tables import render_summary
 from runner.clients.launching import arm_difference
 from runner.core.canonical import canonical_line
-from runner.core.errors import EvidenceError, ExitCode
+from runner.core.errors import ExitCode
 from runner.core.outcomes import Outcome
 from runner.core.visible import visible
 from runner.pipeline import concluding, executing, exporting, locking, resuming
@@ -154,41 +152,6 @@ def status(run: str, *, as_json: bool) -> None:
     else:
         _show_status(found)
     sys.exit(ExitCode.FINDING if found.breaches else ExitCode.DONE)
-
-
-@click.command()
-@click.argument("run", default="latest", metavar="[RUN|ARCHIVE]")
-@max_size
-@_JSON
-def verify(run: str, *, max_size: int, as_json: bool) -> None:
-    """Recompute RUN, or every run of an ARCHIVE, from raw evidence and compare every byte. Exit 4 on any difference."""
-    if is_archive(Path(run)):
-        verify_archive(Path(run), max_size, as_json=as_json)
-    files = wiring.make_files()
-    folder = _folder(run)
-    try:
-        found = concluding.verify_run(files, folder, wiring.this_code())
-        problems, checked, same_code = found.differences, found.checked_files, found.same_code
-    except EvidenceError as error:
-        problems, checked, same_code = error.problems, 0, True
-    if as_json:
-        listing = {
-            "run": folder.name,
-            "holds": not problems,
-            "checked_files": checked,
-            "same_code": same_code,
-            "differences": [{"document": item.document, "key": item.key, "message": item.message} for item in problems],
-        }
-        json.dump(listing, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        for problem in problems:
-            click.echo(str(problem))
-        if not same_code:
-            click.echo("recomputed with other code than the run's", err=True)
-        verdict = "does not verify" if problems else f"verifies: {checked} files"
-        click.echo(f"{folder.name} {verdict}")
-    sys.exit(ExitCode.DOES_NOT_VERIFY if problems else ExitCode.DONE)
 
 
 @click.command()

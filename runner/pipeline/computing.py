@@ -76,7 +76,14 @@ def records_of(run: Run, files: Files) -> Iterator[Record]:
 
 def context_of(run: Run, records: Digest, scores: Digest) -> SummaryContext:
     """What a summary of a run needs beside its plan and the records and scores with these digests."""
-    sources = SourceDigests(run.lock.digest(), run.ledger_head, records, scores)
+    sources = SourceDigests(
+        plan=run.input_digest(layout.PLAN),
+        lock=run.input_digest(layout.LOCK),
+        prices=run.input_digest(layout.PRICES),
+        ledger_head=run.ledger_head,
+        records=records,
+        scores=scores,
+    )
     return _context(run, sources)
 
 

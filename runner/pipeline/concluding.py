@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.harness import harness_in
@@ -13,6 +13,7 @@ from runner.core.reconsolidation.corpus import ReconsolidationManifest
 from runner.pipeline.chronicle import StoredLedger
 from runner.pipeline.computing import compute
 from runner.pipeline.deriving import DoubtfulError
+from runner.pipeline.figures import AgainstFigures
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.outlets import AgainstFolder, IntoFolder
 from runner.plan.reconsolidation import MANIFEST
@@ -44,7 +45,11 @@ class Verification:
     checked_files: int
     differences: tuple[Problem, ...]
     same_code: bool
-    """The code that recomputed is the code that the lock names."""
+    """The code that recomputed is the code that the lock names; else figures were compared, and not bytes."""
+    added: int = 0
+    """Fields that only other code gives, and the run hasn't got."""
+    not_compared: tuple[str, ...] = ()
+    """Documents that other code can't be held to."""
 
     @property
     def holds(self) -> bool:
@@ -95,6 +100,8 @@ def write_report(files: Files, folder: Path) -> Path:
 def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     """Everything after *execute* was recomputed from the raw evidence and compared, byte for byte.
 
+    Where the code at hand isn't the one that the lock names, every figure of the run is compared instead.
+
     Every file of evidence is held against the ledger while it is read. Where one isn't what the ledger says, all of
     them are looked at before any is made use of: one that is damaged hides no other.
 
@@ -110,8 +117,9 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     if not problems and _is_complete(files, folder, ledger):
         try:
             run = read_run(files, folder)
-            documents, differences = _differences(files, run, [*ledger_problems(files, run)], checked=True)
-            return Verification(checked + documents, tuple(differences), same_code)
+            wrong = [*ledger_problems(files, run)]
+            found = _recomputed(files, run, wrong, checked=True, same_code=same_code)
+            return replace(found, checked_files=checked + found.checked_files)
         except (DoubtfulError, EvidenceError, StudyError):
             # Which files it is shows when all are looked at; what else is wrong is told when none is.
             pass
@@ -121,11 +129,26 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
         return Verification(len(ledgered), tuple(problems), same_code)
     try:
         run = read_run(files, folder)
-        problems += ledger_problems(files, run)
-        documents, problems = _differences(files, run, problems, checked=False)
+        problems = [*ledger_problems(files, run)]
+        found = _recomputed(files, run, problems, checked=False, same_code=same_code)
     except (EvidenceError, StudyError) as error:
         return Verification(len(ledgered), (*problems, *error.problems), same_code)
-    return Verification(len(ledgered) + documents, tuple(problems), same_code)
+    return replace(found, checked_files=len(ledgered) + found.checked_files)
+
+
+def verify_evidence(files: Files, folder: Path) -> tuple[HarnessFiles | None, tuple[Problem, ...]]:
+    """The code that the run keeps, and which files aren't what ledger and lock say; nothing is recomputed.
+
+    Raises:
+        EvidenceError: ledger or lock can't be read, or the code isn't that of the lock.
+    """
+    ledger = StoredLedger(files, folder / layout.LEDGER)
+    ledgered = {name: digest for line in ledger for name, digest in line.files.items()}
+    problems = (*_links(files, folder), *_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered))
+    if problems:
+        return None, problems
+    lock = Lock.from_bytes(required(files, folder, layout.LOCK), layout.LOCK)
+    return _harness(files, folder, lock, ledger), ()
 
 
 def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
@@ -140,20 +163,26 @@ def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
     return there == ledger.evidence_files + len(known) and {layout.LOCK, layout.PLAN} <= set(ledger.other_files)
 
 
-def _differences(files: Files, run: Run, problems: list[Problem], *, checked: bool) -> tuple[int, list[Problem]]:
+def _recomputed(files: Files, run: Run, problems: list[Problem], *, checked: bool, same_code: bool) -> Verification:
     """How many documents are computed from the run; and `problems`, and what of them isn't what its evidence gives."""
-    outlet = AgainstFolder(files, run.folder)
+    figures = AgainstFigures(files, run.folder)
+    outlet = AgainstFolder(files, run.folder) if same_code else figures
     summary = compute(run, files, outlet, checked=checked)
     checksum = _sealed(summary, outlet.sink(layout.SUMMARY))
     outlet.sink(layout.CHECKSUM).put(checksum)
-    differing = {problem.document: problem for problem in outlet.differences()}
+    differing = list(outlet.differences())
     # A summary that is what it should be names the ledger's last line as it is.
-    head = _head_problems(files, run.folder, run) if layout.SUMMARY in differing else ()
-    found = [*problems, *head, *differing.values()]
+    if any(problem.document == layout.SUMMARY for problem in differing):
+        problems = [*problems, *_head_problems(files, run.folder, run)]
+    found = [*dict.fromkeys([*problems, *differing])]
     report = files.read(run.folder / layout.REPORT)
+    if not same_code:
+        # How a page looks follows from the code alone.
+        skipped = () if report is None else (layout.REPORT,)
+        return Verification(outlet.documents, tuple(found), same_code, figures.added, skipped)
     if report is not None and report != render_report(summary):
         found.append(Problem("differs from what the summary gives", layout.REPORT, hint="`pairbench report` makes it"))
-    return outlet.documents, found
+    return Verification(outlet.documents, tuple(found), same_code)
 
 
 def _sealed(summary: Summary, sink: Sink) -> bytes:
@@ -212,38 +241,40 @@ def ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
     if not run.ledger or run.ledger[-1].kind != "run_ended":
         yield Problem("it does not end with the end of the run", layout.LEDGER, hint="the run was broken off")
     pinned = {
-        layout.STUDY: (run.lock.study_sha256, run.study.digest()),
-        layout.PLAN: (run.lock.plan_sha256, run.plan.digest()),
-        layout.PRICES: (run.lock.prices_sha256, run.prices.digest()),
-        layout.LABELS: (run.lock.labels_sha256, run.labels.digest() if run.labels is not None else ""),
+        layout.STUDY: run.lock.study_sha256,
+        layout.PLAN: run.lock.plan_sha256,
+        layout.PRICES: run.lock.prices_sha256,
+        layout.LABELS: run.lock.labels_sha256,
     }
     asked = run.query_sets
     for task in sorted({*run.lock.query_sets, *asked}):
         pin = run.lock.query_sets.get(task)
         name = layout.query_set(task)
-        pinned[name] = (pin.resolved_sha256 if pin else "", asked[task].digest() if task in asked else "")
-    pinned |= {name: (digest, run.ledger.other_files.get(name, "")) for name, digest in _corpus_pins(files, run)}
-    for name, (locked, found) in pinned.items():
+        pinned[name] = pin.resolved_sha256 if pin else ""
+    pinned |= dict(_corpus_pins(files, run))
+    for name, locked in pinned.items():
+        # What lies there, and not what this code would write of it: a later one may know more fields.
+        found = run.ledger.other_files.get(name, "")
         if locked != found:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)
     if run.lock.gates != run.study.gates:
         yield Problem("its gates are not those of the study", layout.LOCK, "gates")
     try:
-        harness_of_run(files, run)
+        _harness(files, run.folder, run.lock, run.ledger)
     except EvidenceError as error:
         yield from error.problems
 
 
-def harness_of_run(files: Files, run: Run) -> HarnessFiles | None:
+def _harness(files: Files, folder: Path, lock: Lock, ledger: StoredLedger) -> HarnessFiles | None:
     """The code that the run keeps, held against its lock; None of a run from before runs kept theirs.
 
     Raises:
         EvidenceError: it isn't the code that the lock names.
     """
     prefix = f"{layout.HARNESS}/"
-    names = sorted(name for name in run.ledger.other_files if name.startswith(prefix))
-    kept = {name.removeprefix(prefix): required(files, run.folder, name) for name in names}
-    return harness_in(run.lock.harness, kept) if kept else None
+    names = sorted(name for name in ledger.other_files if name.startswith(prefix))
+    kept = {name.removeprefix(prefix): required(files, folder, name) for name in names}
+    return harness_in(lock.harness, kept) if kept else None
 
 
 def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:

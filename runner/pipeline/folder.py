@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from runner.core import layout
-from runner.core.canonical import sha256_digest
+from runner.core.canonical import Digest, sha256_digest
 from runner.core.documents import Document
 from runner.core.errors import EvidenceError, StudyError
 from runner.core.lock import Lock
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from runner.core.canonical import Digest
     from runner.ports.files import Files
 
 LATEST = "latest"
@@ -53,6 +52,17 @@ class Run:
     def ledger_head(self) -> Digest:
         """The digest of the ledger's last line."""
         return self.ledger.head
+
+    def input_digest(self, name: str) -> Digest:
+        """The digest of the input `name` as it lies there: what this code would write of it may know more fields.
+
+        Raises:
+            EvidenceError: the ledger doesn't name it.
+        """
+        found = self.ledger.other_files.get(name)
+        if found is None:
+            raise EvidenceError("the ledger does not know this file", document=name)
+        return Digest(found)
 
 
 def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:

@@ -248,7 +248,10 @@ def _found(run: Run, gathered: _Gathered, blocks: Mapping[str, str], ends: Mappi
     }
     return Found(
         systems={arm: _said(run.study.arm(arm)) for arm in arms},
-        sets=[AskedSet(task, queries, blocks[task]) for task, queries in run.query_sets.items()],
+        sets=[
+            AskedSet(task, queries, run.input_digest(layout.query_set(task)), blocks[task])
+            for task, queries in run.query_sets.items()
+        ],
         scores={
             (task, arm): gathered.scores[counted[block, arm]] for task, block in blocks.items() if block for arm in arms
         },

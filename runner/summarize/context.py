@@ -58,7 +58,9 @@ class ModelFacts:
 class SourceDigests:
     """Digests of the documents that the summarizer doesn't make itself."""
 
+    plan: Digest
     lock: Digest
+    prices: Digest
     ledger_head: Digest
     records: Digest
     scores: Digest

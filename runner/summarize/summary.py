@@ -101,7 +101,7 @@ def summarize_table(
         model=_model(context),
         client=context.client,
         harness=context.harness,
-        inputs=_inputs(context, plan),
+        inputs=_inputs(context),
         pins=context.pins,
         arms=tuple(_arm(arm, plan) for arm in arms),
         differences=context.differences,
@@ -183,14 +183,14 @@ def _model(context: SummaryContext) -> ModelIdentity:
     )
 
 
-def _inputs(context: SummaryContext, plan: Plan) -> InputDigests:
+def _inputs(context: SummaryContext) -> InputDigests:
     return InputDigests(
-        plan=plan.digest(),
+        plan=context.sources.plan,
         lock=context.sources.lock,
         ledger_head=context.sources.ledger_head,
         records=context.sources.records,
         scores=context.sources.scores,
-        price_table=context.prices.digest(),
+        price_table=context.sources.prices,
     )
 
 

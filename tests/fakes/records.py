@@ -95,7 +95,7 @@ def make_run(spec: RunSpec | None = None) -> Run:
     usages = {trial.trial: spec.usages.get(trial.trial) or drawn_usage(trial, spec) for trial in plan.trials}
     records = tuple(make_record(trial, usages[trial.trial], spec) for trial in plan.trials)
     scores = tuple(make_score(record, usages[record.trial]) for record in records)
-    return Run(make_context(spec, records, scores), plan, records, scores)
+    return Run(make_context(spec, plan, records, scores), plan, records, scores)
 
 
 def drawn_usage(trial: PlannedTrial, spec: RunSpec) -> Usage:
@@ -205,7 +205,7 @@ def make_timing(usage: Usage, *, ran: bool) -> Timing:
     )
 
 
-def make_context(spec: RunSpec, records: Sequence[Record], scores: Sequence[Score]) -> SummaryContext:
+def make_context(spec: RunSpec, plan: Plan, records: Sequence[Record], scores: Sequence[Score]) -> SummaryContext:
     """The context of a scripted run."""
     control, *treatments = spec.arms
     return SummaryContext(
@@ -233,7 +233,9 @@ def make_context(spec: RunSpec, records: Sequence[Record], scores: Sequence[Scor
         schedule=ScheduleIdentity(slots=1, preparation="overlap", attempts=2),
         prices=LIST_PRICES,
         sources=SourceDigests(
+            plan=plan.digest(),
             lock=labelled("lock"),
+            prices=LIST_PRICES.digest(),
             ledger_head=labelled("ledger"),
             records=sha256_digest(canonical_lines(record.json_value() for record in records)),
             scores=sha256_digest(canonical_lines(score.json_value() for score in scores)),

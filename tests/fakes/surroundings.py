@@ -134,9 +134,18 @@ splitter = { name = "lines-1" }
 parts = [{ kind = "files", path = "files", into = "notes" }]
 """
 CODE = harness_of(
-    {"runner/__init__.py": b'__version__ = "0.1.0"\n'},
+    {
+        "runner/__init__.py": b'__version__ = "0.1.0"\n',
+        # What it was told, what it was given, and an exit code of its own.
+        "runner/cli/__init__.py": b"""
+import os, sys
+def main():
+    print("old", sys.argv, sys.path[0].rpartition("/")[2][:15], sorted(set(os.environ) & {"ANTHROPIC_API_KEY", "PATH"}))
+    sys.exit(4)
+""",
+    },
     Installation(
-        "0.1.0", "3.11.7", ">=3.11", "Apache-2.0", ("click>=8.1",), {"pairbench": "runner.cli:main"}, b"click==8.5.1\n"
+        "0.1.0", "3.11.7", ">=3.11", "Apache-2.0", ("click>=8.1",), {"pairbench": "runner.cli:main"}, b"click==8.0.1\n"
     ),
 )
 PLAN_NOTE = "We move to Lisbon in May.\nNobody knows why.\n"

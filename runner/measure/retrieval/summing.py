@@ -51,6 +51,8 @@ class AskedSet:
 
     task: str
     queries: ResolvedQuerySet
+    queries_sha256: str
+    """Of the document that `queries` was read from."""
     block: str
     """"" where none does."""
 
@@ -113,7 +115,7 @@ def _counted(item: AskedSet) -> CountedSet:
         labels=len(queries.labels),
         ks=queries.ks,
         block=item.block,
-        queries_sha256=queries.digest(),
+        queries_sha256=item.queries_sha256,
     )
 
 

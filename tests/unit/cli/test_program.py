@@ -200,19 +200,24 @@ def test_a_run_is_watched_verified_and_read(pairbench: Pairbench, home: Path) ->
 
 
 def test_a_changed_run_ends_4_and_the_file_is_named(pairbench: Pairbench, home: Path) -> None:
-    """As lines, and as JSON."""
+    """As lines, and as JSON; by other code than the run's, figure by figure."""
     path = home / "runs/latest" / SUMMARY
     before = path.read_bytes()
     path.write_bytes(before.replace(b"demo", b"dema", 1))
     try:
         done = pairbench(home, "verify")
         assert done.returncode == 4
-        assert "summary.json: differs from what the raw evidence gives" in done.stdout
+        differs = (
+            'summary.json: resampling.seed: "dema 1\\nbootstrap" in the run, and "demo 1\\nbootstrap" by this code'
+        )
+        assert differs in done.stdout
+        assert "figures were compared, not bytes" in done.stderr
         found = json.loads(pairbench(home, "verify", "--json").stdout)
-        assert [difference["document"] for difference in found["differences"]] == [
-            "summary.json",
-            "summary.json.sha256",
-        ][:1]
+        assert [(item["document"], item["key"]) for item in found["differences"]] == [
+            ("summary.json", "resampling.seed"),
+            ("summary.json.sha256", ""),
+        ]
+        assert (found["same_code"], found["compared"]) == (False, "figures")
         assert pairbench(home, "summary").returncode == 4
     finally:
         path.write_bytes(before)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from runner.core import layout
-from runner.core.canonical import sha256_digest
+from runner.core.canonical import canonical_line, sha256_digest
 from runner.core.errors import EvidenceError
 from runner.core.ledger import GENESIS, LedgerLine, next_line, read_ledger
+from runner.pipeline import locking
 from runner.pipeline.concluding import Verification, conclude, read_summary, verify_run, write_report
 from runner.pipeline.executing import run_study
 from runner.summarize.seal import seal
@@ -276,3 +278,48 @@ def test_a_verification_without_differences_holds() -> None:
     """And one with any doesn't."""
     assert Verification(1, (), same_code=True).holds
     assert not replace(Verification(1, (), same_code=True), differences=(EvidenceError("x").problems[0],)).holds
+
+
+def test_a_run_from_before_runs_kept_their_code_verifies(
+    outside: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that lost it doesn't: its ledger names the files."""
+    monkeypatch.setattr(locking, "harness_inputs", lambda _: {})
+    ran = run_study(outside.world, outside.study())
+    conclude(outside.files, ran.folder)
+    assert verified(outside, ran.folder).holds
+    assert not [name for name in outside.files.walk(ran.folder) if "harness" in name]
+
+
+def test_a_run_keeps_the_code_that_its_lock_names(outside: Surroundings) -> None:
+    """A wheel of other code is named, though the ledger has its digest."""
+    outside.world = replace(outside.world, harness=replace_code(outside))
+    ran = run_study(outside.world, outside.study())
+    conclude(outside.files, ran.folder)
+    wheel = "inputs/harness/pairbench-0.1.0-py3-none-any.whl"
+    found = verified(outside, ran.folder)
+    assert [problem.document for problem in found.differences] == [wheel]
+    assert "and the lock says" in found.differences[0].message
+
+
+def test_other_code_confirms_a_run_whose_documents_know_less(outside: Surroundings, folder: Path) -> None:
+    """What lies there goes by its own digest, not by that of what this code would write of it."""
+    path = folder / layout.SCORES
+    lines = [json.loads(line) for line in outside.files.held[path].splitlines()]
+    assert all("diagnostic_total" in line for line in lines)
+    before = read_summary(outside.files, folder)
+    for line in lines:
+        del line["diagnostic_total"]
+    outside.files.held[path] = b"".join(canonical_line(line) for line in lines)
+    inputs = before.inputs.model_copy(update={"scores": sha256_digest(outside.files.held[path])})
+    sealed = seal(before.model_copy(update={"inputs": inputs}))
+    outside.files.held[folder / layout.SUMMARY] = sealed.summary_bytes
+    outside.files.held[folder / layout.CHECKSUM] = sealed.checksum_bytes
+    assert named(outside, folder) == {layout.SCORES, layout.SUMMARY, layout.CHECKSUM}
+    found = verify_run(outside.files, folder, replace_code(outside))
+    assert (found.holds, found.same_code, found.added, found.not_compared) == (
+        True,
+        False,
+        len(lines),
+        ("report.html",),
+    )

@@ -1,0 +1,163 @@
+"""The code that a run keeps: walled in when it runs in a container, and never shown raw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from runner.core import layout
+from runner.core.errors import EnvironmentNotReady, EvidenceError
+from runner.images.relock import relock
+from runner.pipeline.concluding import conclude, verify_evidence
+from runner.pipeline.executing import run_study
+from runner.pipeline.old_code import contained, other_versions, versions_of_image, with_code
+from tests.fakes.engine import Hang
+from tests.fakes.image_tools import FakeIndex, wheel
+from tests.fakes.surroundings import CODE, build_in, make_images, surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tests.fakes.engine import Box
+    from tests.fakes.surroundings import Surroundings
+
+RUNNER = """
+format = "pairbench/image"
+version = 1
+user = "0"
+entrypoint = ["python3", "/opt/pairbench/start/main.py"]
+pod = false
+wheels = [{ name = "click", version = "8.0" }]
+"""
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny images, and one that the program itself runs in."""
+    folder = tmp_path_factory.mktemp("images")
+    make_images(folder)
+    (folder / "images" / "runner").mkdir()
+    (folder / "images" / "runner" / "image.toml").write_text(RUNNER, "utf-8")
+    index = FakeIndex({"click": ("8.0", (), wheel({"click.py": b"C = 1\n"}))})
+    relock(build_in(folder, index), names=["runner"])
+    return folder
+
+
+@pytest.fixture
+def ran(images: Path) -> tuple[Surroundings, Path]:
+    """A run that ended, and where it lies."""
+    made = surroundings(images)
+    made.wheels.wheels["click"] = ("8.0", (), wheel({"click.py": b"C = 1\n"}))
+    folder = run_study(made.world, made.study()).folder
+    conclude(made.files, folder)
+    made.pods.roles["fill"] = lambda _: 0
+    return made, folder
+
+
+def test_a_container_has_nothing_but_run_and_code(ran: tuple[Surroundings, Path]) -> None:
+    """No network, no capability, no writable volume; what it says is shown line by line; nothing is left."""
+    made, folder = ran
+    seen: dict[str, object] = {}
+
+    def old(box: Box) -> int:
+        seen["lock"] = box.read("/study/run/lock.json")
+        seen["wheel"] = box.read("/study/run/inputs/harness/pairbench-0.1.0-py3-none-any.whl")
+        seen["code"] = box.read("/opt/pairbench/harness/runner/__init__.py")
+        seen["holder"] = "holder.lock" in box.names("/study/run")
+        for path in ("/study/run/lock.json", "/opt/pairbench/harness/runner/__init__.py"):
+            with pytest.raises(OSError, match="Read-only"):
+                box.write(path, b"x")
+        box.say(b"demo does not verify\x1b[2K\nmore\n")
+        box.complain(b"by other code\n")
+        return 4
+
+    made.pods.roles["verify"] = old
+    said = contained(made.world, CODE, folder, ("--json",))
+    assert (said.exit_code, said.output, said.complaints) == (
+        4,
+        "demo does not verify\\x1b[2K\nmore\n",
+        "by other code\n",
+    )
+    assert seen["lock"] == made.files.read(folder / layout.LOCK)
+    assert seen["wheel"] == CODE.wheel
+    assert seen["code"] == b'__version__ = "0.1.0"\n'
+    assert seen["holder"] is False
+    (spec,) = (spec for spec in made.engine.specs.values() if spec.labels["pairbench.role"] == "verify")
+    assert (spec.network, spec.network_of, spec.capabilities, spec.groups) == (None, None, (), ())
+    assert (spec.user, spec.command) == ("65534:65534", ("verify", "--json", "/study/run"))
+    assert [(mount.destination, mount.read_only) for mount in spec.mounts] == [
+        ("/opt/pairbench/harness", True),
+        ("/study/run", True),
+    ]
+    assert made.engine.owned() == ()
+
+
+def test_a_code_that_ends_as_none_of_ours_does_proves_nothing(ran: tuple[Surroundings, Path]) -> None:
+    """Killed, for instance; its last words are told."""
+    made, folder = ran
+
+    def old(box: Box) -> int:
+        box.complain(b"a\nMemoryError\n")
+        return 137
+
+    made.pods.roles["verify"] = old
+    with pytest.raises(EvidenceError, match="it ended with 137, as this program never does: MemoryError"):
+        contained(made.world, CODE, folder, ())
+    assert made.engine.owned() == ()
+
+
+def test_a_code_that_does_not_end_is_ended(ran: tuple[Surroundings, Path]) -> None:
+    """After hours, and nothing of it is left."""
+    made, folder = ran
+
+    def old(_: Box) -> Iterator[Hang]:
+        yield Hang()
+
+    made.pods.roles["verify"] = old  # type: ignore[assignment]  # it never returns
+    with pytest.raises(EnvironmentNotReady, match="didn't end"):
+        contained(made.world, CODE, folder, ())
+    assert made.engine.owned() == ()
+
+
+def test_versions_that_differ_are_those_of_the_image(ran: tuple[Surroundings, Path], tiny_images: Path) -> None:
+    """In which the code will run; where no such image is declared, that is said."""
+    made, _ = ran
+    assert other_versions(CODE, versions_of_image(made.world)) == ("click is 8.0 here, and was 8.0.1",)
+    with pytest.raises(EnvironmentNotReady, match="isn't declared here"):
+        versions_of_image(surroundings(tiny_images).world)
+
+
+def test_code_that_runs_here_gets_the_whole_wheel(ran: tuple[Surroundings, Path]) -> None:
+    """And its exit code is passed on, if it is one of ours."""
+    calls: list[tuple[Mapping[str, bytes], Sequence[str]]] = []
+
+    class Here:
+        ends = 4
+
+        def versions(self) -> Mapping[str, str]:
+            return {}
+
+        def run(self, installed: Mapping[str, bytes], arguments: Sequence[str]) -> int:
+            calls.append((installed, arguments))
+            return self.ends
+
+    programs = Here()
+    assert with_code(CODE, ("verify", "/x"), programs) == 4
+    ((installed, arguments),) = calls
+    assert arguments == ("verify", "/x")
+    assert installed["pairbench-0.1.0.dist-info/requirements.txt"] == b"click==8.0.1\n"
+    programs.ends = 139
+    with pytest.raises(EvidenceError, match="it ended with 139"):
+        with_code(CODE, (), programs)
+
+
+def test_evidence_is_held_by_the_code_at_hand_before_any_other_runs(ran: tuple[Surroundings, Path]) -> None:
+    """A changed file, a surplus one, and a wheel that isn't of the lock's code are found without it."""
+    made, folder = ran
+    assert verify_evidence(made.files, folder) == (CODE, ())
+    made.files.put(folder / "inputs/more.json", "x")
+    assert [str(problem) for problem in verify_evidence(made.files, folder)[1]] == [
+        "inputs/more.json: the ledger does not know this file"
+    ]
