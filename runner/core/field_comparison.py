@@ -188,7 +188,7 @@ class FieldComparison:
 
     def _is_clocked(self, side: int) -> bool:
         measure = self._nearest(side, "measure")
-        return measure in self._clocked[side] or measure in CLOCKED_MEASURES
+        return isinstance(measure, str) and (measure in self._clocked[side] or measure in CLOCKED_MEASURES)
 
     def _nearest(self, side: int, key: str) -> object:
         return next((pair[side][key] for pair in reversed(self._chain) if key in pair[side]), None)
@@ -232,8 +232,7 @@ def _text(value: Any) -> str:
 
 def _clocked(document: Json | Missing) -> frozenset[str]:
     """The measures of a summary whose unit is read off a clock or the kernel's accounts."""
-    measures: Any = document.get("measures") if isinstance(document, dict) else None
-    found = [item for item in measures if isinstance(item, dict)] if isinstance(measures, list) else []
+    found = _objects(document, "measures") if isinstance(document, dict) else []
     return frozenset(str(item.get("name")) for item in found if item.get("unit") in CLOCKED_UNITS)
 
 
@@ -274,9 +273,17 @@ def _fits(shape: Shape, value: Any) -> bool:
 def _is_cut(chain: Sequence[Any]) -> bool:
     """Whether an answer was cut in what a record or a summary tells, or an attempt was followed by another."""
     document = chain[0]
-    kinds = {str(item.get("kind")) for item in document.get("findings", ()) if isinstance(item, dict)}
-    repeated = len(document.get("attempts", ())) > 1 or any(arm.get("repeated") for arm in document.get("spend", ()))
+    kinds = [item.get("kind") for item in _objects(document, "findings")]
+    repeated = len(_objects(document, "attempts")) > 1 or any(
+        arm.get("repeated") for arm in _objects(document, "spend")
+    )
     return FindingKind.CUT_STREAM in kinds or repeated
+
+
+def _objects(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects in a list of the document; none where there is no list."""
+    found = document.get(key)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def _naming(a: list[Any], b: list[Any]) -> tuple[str, ...]:

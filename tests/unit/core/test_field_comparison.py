@@ -177,6 +177,15 @@ def test_figures_of_a_clocks_measure_may_differ() -> None:
     assert len(fields("summary.json", summary(unit="ms", total=1), summary(unit="tokens", total=2))) == 3
 
 
+@pytest.mark.parametrize("measure", [["it"], {"it": 1}, None, 1])
+def test_what_names_no_measure_excuses_nothing(measure: object) -> None:
+    """Whatever stands in a damaged summary."""
+    a, b = summary(unit="ms", total=1), summary(unit="ms", total=2)
+    for document in (a, b):
+        document["views"][0]["totals"][0]["measure"] = document["gates"][0]["measure"] = measure
+    assert fields("summary.json", a, b) == ["gates[0].found_scaled", "views[0].totals[0].arms[0].total"]
+
+
 def test_an_excuse_that_is_not_granted_excuses_nothing() -> None:
     """Two measurements on two machines were made with different things."""
     a: dict[str, Any] = {"run": "one", "engine": {"cpus": 2}}
