@@ -10,7 +10,6 @@ import pytest
 from runner.core.errors import EnvironmentNotReady, ExitCode, StudyError
 from runner.pipeline.executing import run_study
 from runner.pipeline.locking import lock_study, plan_study
-from runner.ports.engine import ImageFacts
 from tests.fakes.surroundings import CLAUDE_STUDY, COMMAND_STUDY, CORPUS, LABELS, RUNS, STUDY
 
 if TYPE_CHECKING:
@@ -80,7 +79,8 @@ def test_an_arm_of_an_image_that_the_engine_has_not_got(outside: Surroundings) -
     image = f"me/agent@sha256:{'a' * 64}"
     outside.study(COMMAND_STUDY.replace("sidecar = true", f'image = "{image}"'))
     assert refused(outside) == [f"3: {STUDY}: arms.joined.image: the engine hasn't got {image} (docker pull {image})"]
-    outside.engine.images[image] = ImageFacts(f"sha256:{'a' * 64}", (), "amd64")
+    started = {"Entrypoint": ["python3", "/opt/pairbench/main.py"]}
+    outside.engine.add_image(image, {"architecture": "amd64", "os": "linux", "config": started}, [b"a layer"])
     assert run_study(outside.world, STUDY).complete
 
 
