@@ -164,7 +164,7 @@ no_engine() {
         lines=('sudo apt-get install -y docker.io' 'sudo usermod -aG docker "$USER" && newgrp docker')
     else
         # shellcheck disable=SC2016
-        lines=('sudo systemctl start docker   # after installing Docker Engine, or podman with its socket'
+        lines=('sudo systemctl start docker   # after installing Docker Engine'
             'export DOCKER_HOST=unix:///path/to/its.sock   # only where it listens elsewhere')
     fi
     fail "no container engine answers, and one can be installed and started here by root only. Type:" "${lines[@]}"

@@ -19,6 +19,7 @@ for name in chromium chromium-browser google-chrome; do
 done
 if command -v docker-compose >/dev/null; then required+=(--require compose); fi
 if [ "$(id -u)" -eq 0 ] && command -v dockerd >/dev/null; then required+=(--require daemon); fi
+if [ "$(id -u)" -eq 0 ] && command -v podman >/dev/null; then required+=(--require podman); fi
 # Debian's program, unpacked; elsewhere whoever wants these tests brings it.
 if scripts/registry.sh; then required+=(--require registry); fi
 environment=$("$pairbench" images list --json | .venv/bin/python scripts/images_env.py)

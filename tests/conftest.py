@@ -1,6 +1,6 @@
 """What every test may ask for: the container engine, a network whose ports are published, Chromium.
 
-A test that needs one of them carries its marker (`docker`, `chromium`, `compose`, `registry`, or `daemon` for root and an installed dockerd)
+A test that needs one of them carries its marker (`docker`, `chromium`, `compose`, `podman`, `registry`, or `daemon` for root and an installed dockerd)
 and is skipped where it is missing. `--require NAME` says that it is there: then any skip of such a test is a failure.
 A session that used the engine ends by proving that no container, volume or network with a label of ours is left.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / ".cache"
-NEEDS: Final = ("docker", "chromium", "compose", "daemon", "official", "registry")
+NEEDS: Final = ("docker", "chromium", "compose", "daemon", "official", "podman", "registry")
 OFFICIAL_NAMES: Final = ("qdrant/qdrant", "docker.io/qdrant/qdrant")
 LABEL_PREFIX: Final = "pairbench."
 CHROMIUM_NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -57,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "compose: needs docker-compose")
     config.addinivalue_line("markers", "daemon: starts a container engine: needs root and dockerd")
+    config.addinivalue_line("markers", "podman: needs root and podman")
     config.addinivalue_line("markers", "registry: needs the program docker-registry")
     config.addinivalue_line("markers", "official: needs an image of Qdrant's own in the engine")
     # The reaper image of testcontainers can't be pulled everywhere; fixtures and the check at the end do its work.
@@ -78,6 +79,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "chromium": "" if chromium else "no Chromium: run `make chromium`",
         "compose": "" if shutil.which("docker-compose") else "no docker-compose: run `make compose`",
         "daemon": "" if can_start else "only root can start a daemon, and dockerd must be installed",
+        "podman": ""
+        if os.geteuid() == 0 and shutil.which("podman")
+        else "only root can start podman, if it is installed",
         "registry": "" if _registry_program() else "no docker-registry: run scripts/registry.sh",
         "official": "" if not fault and _has_official(address) else "Qdrant's image isn't in the engine: pull it",
     }

@@ -20,6 +20,7 @@ import docker.utils.socket
 import requests
 
 from runner.adapters.engine_address import fault_of
+from runner.adapters.engine_kinds import architecture_of, bounds_tmpfs
 from runner.adapters.image_builder import built, default_builder
 from runner.core.errors import EngineError, EngineGoneError
 from runner.core.evidence import ContainerFacts, MountFacts
@@ -75,13 +76,16 @@ class DockerEngine:
             name=str(version.get("Platform", {}).get("Name") or "Docker Engine"),
             version=str(version["Version"]),
             api_version=str(version["ApiVersion"]),
-            architecture=str(info["Architecture"]),
+            architecture=architecture_of(info),
             kernel=str(info["KernelVersion"]),
             storage_driver=str(info["Driver"]),
             cgroup_version=str(info.get("CgroupVersion", "")),
             cpus=int(info["NCPU"]),
             memory_bytes=int(info["MemTotal"]),
-            limits={name: bool(info.get(key)) for name, key in _LIMITS.items()},
+            limits={
+                **{name: bool(info.get(key)) for name, key in _LIMITS.items()},
+                "the files of a tmpfs": bounds_tmpfs(version),
+            },
         )
 
     def load_images(self, chunks: Iterable[bytes]) -> None:

@@ -15,6 +15,7 @@ import docker.errors
 import requests
 
 from runner.adapters.engine_address import fault_of, try_candidates
+from runner.adapters.engine_kinds import architecture_of, bounds_tmpfs
 from runner.core.doctor import EngineFacts, HostFacts
 from runner.core.quantities import Measured, Quantity, Unavailable
 
@@ -104,7 +105,7 @@ def engine_facts(address: str, version: dict[str, Any], info: dict[str, Any], as
         address=address,
         version=str(version["Version"]),
         api_version=(int(major), int(minor)),
-        architecture=str(info["Architecture"]),
+        architecture=architecture_of(info),
         storage_driver=str(info["Driver"]),
         cgroup_version=str(info.get("CgroupVersion") or "unknown"),
         cgroup_driver=str(info.get("CgroupDriver") or "unknown"),
@@ -112,6 +113,7 @@ def engine_facts(address: str, version: dict[str, Any], info: dict[str, Any], as
         rootless="name=rootless" in security,
         limits_missing=tuple(name for name, key in LIMITS if not info.get(key)),
         swap_limit=bool(info.get("SwapLimit")),
+        bounds_tmpfs=bounds_tmpfs(version),
         clock_offset_ms=_offset(str(info.get("SystemTime", "")), asked),
     )
 

@@ -47,6 +47,8 @@ class EngineFacts:
     swap_limit: bool
     clock_offset_ms: Quantity
     """Its clock minus this machine's."""
+    bounds_tmpfs: bool = True
+    """Whether a private file system in memory gets an owner and a largest number of files."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,9 @@ def _engine_abilities(engine: EngineFacts) -> Iterator[Finding]:
         yield _missing("control groups", lacking, "mount the control groups and restart the engine")
     else:
         yield _ok("control groups", cgroups)
+    if not engine.bounds_tmpfs:
+        remedy = "it builds, loads and pushes images; for runs use Docker's own engine (docs/howto/engine.md)"
+        yield _missing("files in memory", "Podman sets neither their owner nor their number", remedy)
     if not engine.swap_limit:
         yield _notice("swap limit", "none", "turn swap off, or memory limits can be exceeded into swap")
     if engine.seccomp:

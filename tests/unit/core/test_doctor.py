@@ -170,3 +170,11 @@ def test_a_diagnosis_survives_its_document() -> None:
     """`doctor --json` prints what a reader of the format gets back."""
     diagnosis = diagnose(replace(HOST, engine=Unavailable("refused")))
     assert Diagnosis.from_bytes(diagnosis.to_bytes(), "diagnosis") == diagnosis
+
+
+def test_podman_is_said_to_be_no_engine_for_runs() -> None:
+    """What it does all the same is said with it."""
+    findings = diagnose(replace(HOST, engine=replace(ENGINE, bounds_tmpfs=False))).findings
+    (finding,) = [item for item in findings if item.subject == "files in memory"]
+    assert finding.state == "missing"
+    assert finding.remedy.startswith("it builds, loads and pushes images")
