@@ -7,6 +7,7 @@ what it says. It is never run unless somebody asks for it.
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +43,7 @@ _PATIENCE_MS: Final = 6 * 3_600_000
 _MOST_SAID_BYTES: Final = 16 * _MIB
 _PIECE_BYTES: Final = 32 * _MIB
 _NOBODY: Final = "65534:65534"
-_RUN: Final = "/study/run"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 _KNOWN_CODES: Final = frozenset(int(code) for code in ExitCode)
 
 
@@ -101,13 +102,15 @@ def contained(world: World, harness: HarnessFiles, folder: Path, arguments: Sequ
     name = f"verify-{volume_name(world.entropy.token())}"
     labels = world.owner.labels(name)
     code, run = (volume_name(name, part) for part in ("code", "run"))
-    mounts = (Mount(code, HARNESS_FOLDER, read_only=True), Mount(run, _RUN, read_only=True))
+    # What the code says of the run is said of its name, where that is one.
+    place = f"/study/{folder.name if _PLAIN.fullmatch(folder.name) else 'run'}"
+    mounts = (Mount(code, HARNESS_FOLDER, read_only=True), Mount(run, place, read_only=True))
     spec = ContainerSpec(
         name=name,
         image=image.tag,
         labels={**labels, ROLE: "verify"},
         user=_NOBODY,
-        command=("verify", *arguments, _RUN),
+        command=("verify", *arguments, place),
         memory_bytes=min(_MEMORY_BYTES, engine.info().memory_bytes),
         pids=_PIDS,
         cpus=min(_MOST_CPUS, engine.info().cpus),
@@ -132,6 +135,7 @@ def contained(world: World, harness: HarnessFiles, folder: Path, arguments: Sequ
 
 def _fill(engine: Engine, spec: ContainerSpec, files: Files, folder: Path, code: Mapping[str, bytes]) -> None:
     """The volumes of `spec` hold the run in `folder` and its code; through a container that never starts."""
+    run = spec.mounts[-1].destination
     writable = tuple(Mount(mount.volume, mount.destination, read_only=False) for mount in spec.mounts)
     filler = ContainerSpec(
         name=f"{spec.name}-fill",
@@ -147,7 +151,7 @@ def _fill(engine: Engine, spec: ContainerSpec, files: Files, folder: Path, code:
     try:
         engine.put_tar(container, HARNESS_FOLDER, tar_of({name: TreeFile(data) for name, data in code.items()}))
         for piece in _pieces(files, folder):
-            engine.put_tar(container, _RUN, tar_of({name: TreeFile(data) for name, data in piece.items()}))
+            engine.put_tar(container, run, tar_of({name: TreeFile(data) for name, data in piece.items()}))
     finally:
         engine.remove(container)
 

@@ -62,11 +62,11 @@ def test_a_container_has_nothing_but_run_and_code(ran: tuple[Surroundings, Path]
     seen: dict[str, object] = {}
 
     def old(box: Box) -> int:
-        seen["lock"] = box.read("/study/run/lock.json")
-        seen["wheel"] = box.read("/study/run/inputs/harness/pairbench-0.1.0-py3-none-any.whl")
+        seen["lock"] = box.read(f"/study/{folder.name}/lock.json")
+        seen["wheel"] = box.read(f"/study/{folder.name}/inputs/harness/pairbench-0.1.0-py3-none-any.whl")
         seen["code"] = box.read("/opt/pairbench/harness/runner/__init__.py")
-        seen["holder"] = "holder.lock" in box.names("/study/run")
-        for path in ("/study/run/lock.json", "/opt/pairbench/harness/runner/__init__.py"):
+        seen["holder"] = "holder.lock" in box.names(f"/study/{folder.name}")
+        for path in (f"/study/{folder.name}/lock.json", "/opt/pairbench/harness/runner/__init__.py"):
             with pytest.raises(OSError, match="Read-only"):
                 box.write(path, b"x")
         box.say(b"demo does not verify\x1b[2K\nmore\n")
@@ -86,10 +86,10 @@ def test_a_container_has_nothing_but_run_and_code(ran: tuple[Surroundings, Path]
     assert seen["holder"] is False
     (spec,) = (spec for spec in made.engine.specs.values() if spec.labels["pairbench.role"] == "verify")
     assert (spec.network, spec.network_of, spec.capabilities, spec.groups) == (None, None, (), ())
-    assert (spec.user, spec.command) == ("65534:65534", ("verify", "--json", "/study/run"))
+    assert (spec.user, spec.command) == ("65534:65534", ("verify", "--json", f"/study/{folder.name}"))
     assert [(mount.destination, mount.read_only) for mount in spec.mounts] == [
         ("/opt/pairbench/harness", True),
-        ("/study/run", True),
+        (f"/study/{folder.name}", True),
     ]
     assert made.engine.owned() == ()
 
