@@ -127,12 +127,9 @@ def _with_slots(study: ResolvedStudy, slots: int | None) -> ResolvedStudy:
 
 
 def _declared(before: ResolvedStudy, now: ResolvedStudy) -> list[Difference]:
-    """What of the study isn't as it was declared."""
-    pairs = (
-        ("study.model.mode", before.model.mode, now.model.mode),
-        ("study.schedule.slots", str(before.schedule.slots), str(now.schedule.slots)),
-    )
-    return [occasions.Difference(key, was, is_) for key, was, is_ in pairs if was != is_]
+    """What of the study isn't as it was declared, besides who plays the model."""
+    was, now_is = (str(study.schedule.slots) for study in (before, now))
+    return [] if was == now_is else [occasions.Difference("study.schedule.slots", was, now_is)]
 
 
 def _code_problems(differences: Sequence[Difference], shelf: Shelf) -> Iterator[Problem]:
@@ -150,5 +147,4 @@ def _image_problems(engine: Engine, run: Run, shelf: Shelf) -> Iterator[Problem]
     brought = {pin.name for pin in run.lock.images} | {
         arm.image for arm in run.study.arms if shelf.foreign(arm.image) is not None
     }
-    arms = tuple(arm for arm in run.study.arms if arm.image not in brought)
-    yield from foreign_image_problems(engine, run.study.model_copy(update={"arms": arms}), layout.STUDY)
+    yield from foreign_image_problems(engine, run.study, layout.STUDY, brought)

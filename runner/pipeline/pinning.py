@@ -53,11 +53,15 @@ def located(engine: Engine, pin: ImagePin) -> str | None:
 
 
 def absent(pin: ImagePin) -> Problem:
-    """That the engine hasn't got the image that `pin` names, and what to do about it."""
+    """That the engine hasn't got the image that `pin` names, which isn't to be built, and what to do about it."""
+    way = "load it from an archive that holds it (`pairbench images load FILE`)"
+    if pin.is_users:
+        other = f", or bring it as the study did (`docker pull {pin.name}`)" if "@" in pin.name else ""
+    else:
+        other = f", or see whether today's inputs still give it (`pairbench images build {pin.name}`)"
     return Problem(
-        f"the engine hasn't got the image {pin.name}, {pin.config_digest}, and a rerun builds none",
+        f"the engine hasn't got the image {pin.name}, {pin.config_digest}, and nothing is built here",
         layout.LOCK,
         f"images.{pin.name}",
-        f"load it from an archive that holds it (`pairbench images load FILE`), or see whether today's inputs still "
-        f"give it (`pairbench images build {pin.name}`)",
+        way + other,
     )

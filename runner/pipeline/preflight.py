@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from runner.core.errors import EnvironmentNotReady, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from runner.core.resolved import ResolvedStudy
     from runner.pipeline.world import World
@@ -20,8 +20,12 @@ _DISK_RESERVE_BYTES: Final = 512 * _MIB
 _EARLIEST: Final = "2026-01-01"
 
 
-def ready_engine(world: World, study: ResolvedStudy, document: str, trials: int) -> Engine:
+def ready_engine(
+    world: World, study: ResolvedStudy, document: str, trials: int, pinned: Collection[str] = ()
+) -> Engine:
     """The engine, which can run `trials` trials of `study`, as the rest of the machine can; `document` is its path.
+
+    Images of arms that are `pinned` aren't looked for by the names that the study gives them.
 
     Raises:
         EnvironmentNotReady: with everything that is missing.
@@ -31,7 +35,7 @@ def ready_engine(world: World, study: ResolvedStudy, document: str, trials: int)
     if machine.answers is None:
         raise EnvironmentNotReady.of(problems)
     engine, info = machine.answers
-    problems += [*_room_problems(info, study, document), *foreign_image_problems(engine, study, document)]
+    problems += [*_room_problems(info, study, document), *foreign_image_problems(engine, study, document, pinned)]
     if problems:
         raise EnvironmentNotReady.of(problems)
     return engine
@@ -61,11 +65,13 @@ def looked_at(world: World, study: ResolvedStudy, document: str, trials: int) ->
     return Machine((engine, info), (*problems, *_engine_problems(info, study, document)))
 
 
-def foreign_image_problems(engine: Engine, study: ResolvedStudy, document: str) -> Iterator[Problem]:
-    """The images that arms name by digest and the engine hasn't got."""
+def foreign_image_problems(
+    engine: Engine, study: ResolvedStudy, document: str, brought: Collection[str] = ()
+) -> Iterator[Problem]:
+    """The images that arms name by digest and the engine hasn't got, and that aren't `brought` in another way."""
     for arm in study.arms:
         # Nothing is pulled in silence: what an arm names by digest is brought by whoever runs the study.
-        if "@" in arm.image and engine.image(arm.image) is None:
+        if "@" in arm.image and arm.image not in brought and engine.image(arm.image) is None:
             hint = f"docker pull {arm.image}"
             yield Problem(f"the engine hasn't got {arm.image}", document, f"arms.{arm.name}.image", hint)
 

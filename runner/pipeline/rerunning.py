@@ -6,7 +6,7 @@ Whatever can't be honoured here is said at once, before anything starts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.archives.harness import harness_inputs
 from runner.core import layout
@@ -26,12 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from runner.core.lock import Lock
+    from runner.core.lock import How, Lock
     from runner.pipeline.executing import Ran
     from runner.pipeline.fitness import Asked, Fit
     from runner.pipeline.originals import Original
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
+
+
+_IN_WORDS: Final[Mapping[How, str]] = {
+    "again": "once more, as it ran; no key, no network",
+    "replay": "its recording answers; no key, no network",
+    "live": "afresh; a provider answers, and bills what it generates",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ def rerun(world: World, original: Original, asked: Asked, shelf: Shelf | None = 
     """
     shelf = shelf or Shelf()
     fit = fit_of(world, original, asked, shelf)
+    world.progress.step(f"rerunning {original.name}: {_IN_WORDS[fit.manner.how]}")
     for notice in fit.notices:
         world.progress.step(notice)
     sweep(world, fit.engine)

@@ -49,7 +49,8 @@ def resume_run(world: World, folder: Path) -> Ran:
         if is_finished(run) and not torn:
             # Whatever is written to its ledger gives it another summary than the one that was sealed.
             return Ran(folder, complete=True)
-        engine = ready_engine(world, run.study, layout.STUDY, len(unfinished(run)))
+        pinned = {pin.name for pin in run.lock.images}
+        engine = ready_engine(world, run.study, layout.STUDY, len(unfinished(run)), pinned)
         images = _images(world, engine, run)
         sweep(world, engine)
         remove_run(engine, run.lock.run)

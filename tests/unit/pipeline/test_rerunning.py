@@ -222,7 +222,7 @@ def test_an_interrupted_rerun_is_resumed(outside: Surroundings) -> None:
     outside.pods.roles["trial"] = client()
     images = dict(outside.engine.images)
     outside.engine.images.clear()
-    with pytest.raises(EnvironmentNotReady, match="a rerun builds none") as caught:
+    with pytest.raises(EnvironmentNotReady, match="nothing is built here") as caught:
         resume_run(outside.world, made.ran.folder)
     assert [problem.key for problem in caught.value.problems] == ["images.gateway", "images.qdrant", "images.trial"]
     outside.engine.images |= images
