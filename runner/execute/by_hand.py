@@ -7,13 +7,13 @@ folder, and is named by relative path; what comes out is written nowhere in the 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.evidence import COMPOSE, GATEWAY_CONFIG, IN_FILES, LAUNCH
 from runner.core.gateway import KEY_FOLDER, KEY_NAME
 from runner.core.owner import volume_name
-from runner.execute.compose import Interpolated, bind, pinned, rendered, service, volume
+from runner.execute.compose import Interpolated, bind, named, pinned, rendered, service, volume, walled
 from runner.execute.containers import gateway_spec, sidecar_spec, trial_spec, volumes
 from runner.execute.playing_again import player_of
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from runner.execute.order import PodOrder
     from runner.execute.playing_again import Player
+    from runner.execute.yaml_text import Node
 
 RUN_FOLDER: Final = "../../.."
 """From an attempt's folder."""
@@ -114,11 +115,11 @@ def _image_lines(order: PodOrder, identities: Mapping[str, str]) -> list[str]:
     lines = ["Its images:"]
     for role in _ROLES:
         identity = identities.get(role, "never had a container")
-        lines.append(f"  {role:8}{identity} ({getattr(order.images, role).partition(':')[0]})")
+        lines.append(f"  {role:8}{identity} ({named(getattr(order.images, role))})")
     return lines
 
 
-def _pod(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict[str, Any]:
+def _pod(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict[str, Node]:
     own = {volume_name(order.prefix, role): role for role in volumes(order)}
     names = {**own, order.workspace_volume: "workspace", order.index_volume: "index"}
     gateway = gateway_spec(order)
@@ -137,14 +138,14 @@ def _pod(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict[str
         found["sidecar"] |= _after(index="service_completed_successfully")
     if order.prints_store:
         found["sidecar"]["stop_grace_period"] = "30s"
-    return found
+    return {**found}
 
 
-def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict[str, Any]:
+def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict[str, Node]:
     """Services that fill the volumes and end."""
     sources = {name: f"./{name}" for name in (IN_FILES, LAUNCH, GATEWAY_CONFIG)} | dict(player.sources)
     program, filled = _INPUTS, ["gateway-in:/gateway-in:nocopy", "trial-in:/trial-in:nocopy"]
-    found: dict[str, Any] = {}
+    found: dict[str, Node] = {}
     if order.corpus:
         sources["workspace.tar"] = f"{RUN_FOLDER}/{layout.corpus_tar(order.corpus)}"
         program += _WORKSPACE
@@ -158,7 +159,7 @@ def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict
     binds = [bind(source, name) for name, source in sources.items()]
     found["inputs"] = _own(images["gateway"], program + player.program, "DAC_READ_SEARCH", [*binds, *filled])
     if player.asks_provider:
-        key = [
+        key: list[Node] = [
             bind(_KEY_PATH, KEY_NAME),
             f"secret:{KEY_FOLDER}:nocopy",
         ]
@@ -166,16 +167,13 @@ def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict
     return found
 
 
-def _own(image: str, program: str, capability: str, mounted: list[Any]) -> dict[str, Any]:
+def _own(image: str, program: str, capability: str, mounted: list[Node]) -> dict[str, Node]:
     """A service that does one thing as root, and without the capability to do much else."""
     return {
-        "image": image,
+        **walled(image),
         "network_mode": "none",
         "user": "0:0",
-        "read_only": True,
-        "cap_drop": ["ALL"],
         "cap_add": [capability],
-        "security_opt": ["no-new-privileges"],
         "entrypoint": ["python3", "-c", program] if program else list(_UNPACK),
         "volumes": mounted,
     }
@@ -187,7 +185,7 @@ _UNPACK: Final = (
 )
 
 
-def _volumes(order: PodOrder, player: Player) -> dict[str, Any]:
+def _volumes(order: PodOrder, player: Player) -> dict[str, Node]:
     """Volumes with names of their own: two attempts never share one, and no run takes one of them for its own."""
     made = {role: tmpfs for role, tmpfs in volumes(order).items() if role != "secret" or player.asks_provider}
     return {
@@ -196,5 +194,5 @@ def _volumes(order: PodOrder, player: Player) -> dict[str, Any]:
     }
 
 
-def _after(**conditions: str) -> dict[str, Any]:
+def _after(**conditions: str) -> dict[str, Node]:
     return {"depends_on": {name: {"condition": condition} for name, condition in conditions.items()}}

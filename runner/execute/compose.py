@@ -7,22 +7,20 @@ which whatever a dead run left is removed.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-import yaml
+from runner.execute.yaml_text import Alias, Anchor, Node, yaml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from runner.ports.engine import ContainerSpec, Tmpfs, TmpfsVolume
 
 FROM: Final = "/from"
 """Where a service that fills volumes finds files of the run."""
 
-_WIDTH: Final = 120
 _BYTES_A_FILE: Final = 1024
-_NUMERIC: Final = re.compile(r"[-+0-9:._]+")
-_OWN_DIGEST: Final = re.compile(r"[:@][0-9a-f]{64}$")
+_WALL: Final = "wall"
+_OWN_DIGEST: Final = re.compile(r"(?::|@sha256:)[0-9a-f]{64}$")
 
 
 class Interpolated(str):
@@ -31,16 +29,15 @@ class Interpolated(str):
     __slots__ = ()
 
 
-def service(spec: ContainerSpec, volumes: Mapping[str, str], image: str, network: Mapping[str, Any]) -> dict[str, Any]:
+def service(
+    spec: ContainerSpec, volumes: Mapping[str, str], image: str, network: Mapping[str, Node]
+) -> dict[str, Node]:
     """The service of a container; `volumes` gives the file's own name for each of its volumes."""
-    found: dict[str, Any] = {
-        "image": image,
+    found: dict[str, Node] = {
+        **walled(image),
         **network,
         "user": spec.user,
-        "read_only": True,
-        "cap_drop": ["ALL"],
         "cap_add": list(spec.capabilities),
-        "security_opt": ["no-new-privileges"],
         "group_add": [str(group) for group in spec.groups],
         "mem_limit": spec.memory_bytes,
         "memswap_limit": spec.memory_bytes,
@@ -58,12 +55,17 @@ def service(spec: ContainerSpec, volumes: Mapping[str, str], image: str, network
     return {key: value for key, value in found.items() if value not in ([], {})}
 
 
-def bind(source: str, name: str) -> dict[str, Any]:
+def walled(image: str) -> dict[str, Node]:
+    """What every service has: a read-only root, and no privilege that it doesn't name."""
+    return {"<<": Alias(_WALL), "image": image}
+
+
+def bind(source: str, name: str) -> dict[str, Node]:
     """A file of the run, seen from the Compose file's folder, as `/from/<name>`."""
     return {"type": "bind", "source": source, "target": f"{FROM}/{name}", "read_only": True}
 
 
-def volume(name: str, tmpfs: TmpfsVolume | None) -> dict[str, Any]:
+def volume(name: str, tmpfs: TmpfsVolume | None) -> dict[str, Node]:
     """A volume; None: an ordinary one."""
     if tmpfs is None:
         return {"name": name}
@@ -76,11 +78,15 @@ def pinned(reference: str, identity: str) -> str:
     return reference if _OWN_DIGEST.search(reference) or not identity else identity
 
 
-def rendered(comments: Sequence[str], document: Mapping[str, Any]) -> bytes:
+def named(reference: str) -> str:
+    """What people call the image, less a digest in its name."""
+    return _OWN_DIGEST.sub("", reference)
+
+
+def rendered(comments: Sequence[str], document: Mapping[str, Node]) -> bytes:
     """The file: comments, then the document, in its order."""
-    body = yaml.dump(
-        document, Dumper=_Writer, sort_keys=False, default_flow_style=None, width=_WIDTH, allow_unicode=True
-    )
+    wall: Node = Anchor(_WALL, {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"]})
+    body = yaml_text({"x-wall": wall, **{name: _escaped(held) for name, held in document.items()}})
     return f"{''.join(f'# {line}'.rstrip() + chr(10) for line in comments)}\n{body}".encode()
 
 
@@ -91,24 +97,15 @@ def _tmpfs(place: Tmpfs) -> str:
     )
 
 
-# PyYAML says nothing of its types.
-class _Writer(yaml.SafeDumper):  # type: ignore[misc]
-    """Programs stand as they are, line by line, long lists entry by entry; nothing is referred to from elsewhere."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        del data
-        return True
-
-    def represent_sequence(self, tag: str, sequence: Sequence[Any], flow_style: bool | None = None) -> Any:  # noqa: FBT001 - PyYAML's
-        return super().represent_sequence(tag, sequence, flow_style or (None if len(str(sequence)) < _WIDTH else False))
-
-
-def _text(writer: _Writer, text: str) -> yaml.ScalarNode:
-    written = text if isinstance(text, Interpolated) else text.replace("$", "$$")
-    # What looks like a number, a time or a span of minutes is one to some reader of YAML.
-    style = "|" if "\n" in text else '"' if _NUMERIC.fullmatch(text) else None
-    return writer.represent_scalar("tag:yaml.org,2002:str", written, style=style)
-
-
-_Writer.add_representer(str, _text)
-_Writer.add_representer(Interpolated, _text)
+def _escaped(node: Node) -> Node:
+    """The same, with texts as Compose is to find them."""
+    match node:
+        case Interpolated():
+            return node
+        case str():
+            return node.replace("$", "$$")
+        case Mapping():
+            return {name: _escaped(held) for name, held in node.items()}
+        case Sequence():
+            return [_escaped(held) for held in node]
+    return node
