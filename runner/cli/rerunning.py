@@ -14,6 +14,7 @@ from rich.console import Console
 
 from runner import wiring
 from runner.archives.reading import is_archive
+from runner.cli.archives import max_size
 from runner.cli.comparing import render_comparison
 from runner.cli.progress import Watch
 from runner.cli.runs import ended_well
@@ -43,8 +44,11 @@ if TYPE_CHECKING:
 @click.option("--live", is_flag=True, help="Measure afresh: ask the provider, with its key.")
 @click.option("--this-code", is_flag=True, help="Go on though the code at hand isn't the run's.")
 @click.option("--slots", type=click.IntRange(1, 64), help="Run so many pods at once, not as many as the run did.")
+@max_size
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def rerun(source: str, name: str, slots: int | None, *, live: bool, this_code: bool, as_json: bool) -> None:
+def rerun(  # noqa: PLR0913 - a command has as many parameters as it has options
+    source: str, name: str, slots: int | None, max_size: int, *, live: bool, this_code: bool, as_json: bool
+) -> None:
     """Make a run once more, from its own inputs and in its own images; nothing is built.
 
     Nothing is planned, embedded or indexed again either. A recorded run is replayed and a scripted one runs again,
@@ -54,7 +58,7 @@ def rerun(source: str, name: str, slots: int | None, *, live: bool, this_code: b
     """
     with Watch() as watch:
         world = wiring.make_world(watch)
-        with _source(world, source, name) as (folder, shelf):
+        with _source(world, source, name, max_size) as (folder, shelf):
             original = read_original(world.files, folder)
             made = rerunning.rerun(world, original, Asked(live=live, this_code=this_code, slots=slots), shelf)
         world.progress.step("computing records, scores and summary")
@@ -97,11 +101,11 @@ def _is_well(world: World, made: Reran, found: Summary, comparison: Comparison) 
 
 
 @contextmanager
-def _source(world: World, source: str, name: str) -> Iterator[tuple[Path, Shelf]]:
+def _source(world: World, source: str, name: str, max_bytes: int) -> Iterator[tuple[Path, Shelf]]:
     """The folder of the run that is meant, and what else its rerun may take from where it lay."""
     file, _, named = source.partition("#")
     if is_archive(Path(file)):
-        with out_of_archive(world, Path(file), name or named) as found:
+        with out_of_archive(world, Path(file), name or named, max_bytes) as found:
             yield found
         return
     if name:

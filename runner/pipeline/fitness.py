@@ -5,11 +5,13 @@ Nothing is started, loaded or written by it.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, Problem, StudyError
+from runner.core.harness import REQUIREMENTS
 from runner.pipeline import occasions
 from runner.pipeline.manners import Manner, manner_of
 from runner.pipeline.pinning import absent, located
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from runner.ports.engine import Engine, EngineInfo
 
 _PYTHON: Final = "harness.python"
-_OWN_CODE: Final = "rerun it with its own code ({own}), or with this code, whose figures may be others: --this-code"
+_OWN_CODE: Final = "rerun it with its own code: {own}; or with this code, whose figures may be others: --this-code"
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Shelf:
     """Images."""
     chunks: Callable[[Sequence[ImagePin]], Iterable[bytes]] = lambda _pins: ()
     """What an engine loads to hold these images."""
-    own_code: str = "pairbench archive it where it ran: the archive's README.txt says how its own code is started"
-    """How the code that the run keeps is started."""
+    own_code: str = ""
+    """What starts the code of the run where it came with an image to run it in; "" where it didn't."""
 
     def holds(self, pin: ImagePin) -> bool:
         """Whether the very image that `pin` names is here."""
@@ -95,7 +97,7 @@ def fit_of(world: World, original: Original, asked: Asked, shelf: Shelf) -> Fit:
     differences = _declared(run.study, manner.study)
     code = [*occasions.code_differences(run.lock, world.harness), *occasions.launch_differences(run.lock, manner.study)]
     machine = looked_at(world, manner.study, layout.STUDY, len(run.plan.trials))
-    missing = [*machine.problems, *(() if asked.this_code else _code_problems(code, shelf))]
+    missing = [*machine.problems, *(() if asked.this_code else _code_problems(code, shelf.own_code or own_code(run)))]
     notices: list[str] = []
     differences += code
     if machine.answers is not None:
@@ -132,10 +134,26 @@ def _declared(before: ResolvedStudy, now: ResolvedStudy) -> list[Difference]:
     return [] if was == now_is else [occasions.Difference("study.schedule.slots", was, now_is)]
 
 
-def _code_problems(differences: Sequence[Difference], shelf: Shelf) -> Iterator[Problem]:
-    """That the code at hand isn't the run's, and what it would do otherwise."""
+def own_code(run: Run) -> str:
+    """What installs the code that `run` keeps, in a folder CODE, and reruns it there."""
+    kept = [name for name in run.ledger.other_files if name.startswith(f"{layout.HARNESS}/")]
+    wheel = next((name for name in kept if name.endswith(".whl")), None)
+    if wheel is None:
+        return f"pairbench {run.lock.harness.version}, which the run doesn't keep"
+    folder, package, needs = (
+        shlex.quote(str(place))
+        for place in (run.folder, run.folder / wheel, run.folder / layout.HARNESS / REQUIREMENTS)
+    )
+    return (
+        f"python3 -m venv CODE && CODE/bin/pip install -r {needs} && CODE/bin/pip install --no-deps {package} && "
+        f"CODE/bin/pairbench rerun {folder}"
+    )
+
+
+def _code_problems(differences: Sequence[Difference], own: str) -> Iterator[Problem]:
+    """That the code at hand isn't the run's, and what it would do otherwise; `own` starts the run's."""
     for number, one in enumerate(one for one in differences if one.key != _PYTHON):
-        hint = "" if number else _OWN_CODE.format(own=shelf.own_code)
+        hint = "" if number else _OWN_CODE.format(own=own)
         yield Problem(f"it was {one.before}, and is {one.now}", layout.LOCK, one.key, hint)
 
 

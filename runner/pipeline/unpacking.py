@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -51,16 +52,18 @@ def shelf_of(archive: OpenArchive, path: Path) -> Shelf:
     return Shelf(
         pins=tuple(image.pin for image in images),
         chunks=lambda pins: archive.image_chunks([pin.config_digest for pin in pins]),
-        own_code=in_its_own_image(path, runner) if runner is not None else Shelf().own_code,
+        own_code="" if runner is None else in_its_own_image(path, runner),
     )
 
 
 def in_its_own_image(path: Path, runner: str) -> str:
     """What starts the code that the archive at `path` holds, with a container engine and nothing else."""
+    file = shlex.quote(str(path.resolve()))
+    joined = "" if path.is_file() else f"cat {file}.part* > {file} && "
     # The socket is the whole engine: whoever runs this gives the container what root of this machine has.
     return (
-        f"docker load -i {path} && docker run --rm --network none -v /var/run/docker.sock:/var/run/docker.sock "
-        f"-v {path.resolve()}:/archive:ro -v $PWD:/study {runner} rerun /archive"
+        f"{joined}docker load -i {file} && docker run --rm --network none "
+        f'-v /var/run/docker.sock:/var/run/docker.sock -v {file}:/archive:ro -v "$PWD":/study {runner} rerun /archive'
     )
 
 

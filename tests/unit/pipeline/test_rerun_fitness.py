@@ -10,7 +10,7 @@ import pytest
 from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, Problem, StudyError
 from runner.core.secret import Secret
-from runner.pipeline.fitness import Asked, Shelf, fit_of
+from runner.pipeline.fitness import Asked, Shelf, fit_of, own_code
 from runner.pipeline.originals import Original, read_original
 from runner.pipeline.rerunning import rerun
 from tests.fakes.recorded import keyed_gateway, recorded
@@ -196,12 +196,25 @@ def test_other_code_goes_on_only_when_it_is_meant(outside: Surroundings) -> None
     version, source = refused(outside, before, Shelf(own_code="docker run old"))
     assert (version.key, version.message) == ("harness.version", "it was 0.1.0, and is 0.2.0")
     assert version.hint == (
-        "rerun it with its own code (docker run old), or with this code, whose figures may be others: --this-code"
+        "rerun it with its own code: docker run old; or with this code, whose figures may be others: --this-code"
     )
     assert (source.key, source.hint) == ("harness.source_sha256", "")
     made = rerun(outside.world, before, Asked(this_code=True))
     assert lock(outside, made.ran.folder).harness == outside.world.harness
     assert "harness.source_sha256" in ledger(outside, made.ran.folder)[0].detail
+
+
+def test_a_run_says_how_the_code_that_it_keeps_is_installed(outside: Surroundings) -> None:
+    """With what else it needs, in the versions that it had."""
+    before = original(outside)
+    place = RUNS / before.run.folder.name
+    assert own_code(before.run) == (
+        f"python3 -m venv CODE && CODE/bin/pip install -r {place}/inputs/harness/requirements.txt && "
+        f"CODE/bin/pip install --no-deps {place}/inputs/harness/pairbench-0.1.0-py3-none-any.whl && "
+        f"CODE/bin/pairbench rerun {place}"
+    )
+    other_code(outside)
+    assert own_code(before.run) in refused(outside, before)[0].hint
 
 
 def test_arms_that_this_code_launches_otherwise_are_named(outside: Surroundings) -> None:
