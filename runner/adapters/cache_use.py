@@ -28,7 +28,8 @@ class CacheUse:
         self._handle: int | None = None
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            # Whoever may only read another user's cache shares it too.
+            self._handle = os.open(folder / _FILE, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
             # It waits for whoever is alone in the cache just now.
             fcntl.flock(self._handle, fcntl.LOCK_SH)
 

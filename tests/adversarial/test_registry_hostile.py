@@ -317,6 +317,29 @@ def test_credentials_do_not_follow_a_redirect(repository: Callable[..., HttpRepo
     assert (led.path, led.authorization) == ("/layer?signature=abc", "")
 
 
+@pytest.mark.parametrize("status", [202, 401, 403, 404])
+def test_a_blob_that_is_not_taken_over_is_to_be_sent(repository: Callable[..., HttpRepository], status: int) -> None:
+    """Whoever may not read the other repository may send the blob; an upload that was begun is given up."""
+
+    def behaviour(request: Request) -> Reply:
+        if request.method == "DELETE":
+            return Reply(405)
+        return Reply(status, headers=(("Location", f"http://{server.host}/begun"),) if status == 202 else ())
+
+    with serving(behaviour) as server:
+        mounted = repository(server.host).mount_blob(sha256_digest(LAYER), Place(server.host, "team/other"))
+    assert not mounted
+    asked = f"POST /v2/team/trial/blobs/uploads/?mount={sha256_digest(LAYER).replace(':', '%3A')}&from=team%2Fother"
+    assert [request.line for request in server.requests] == [asked, *(["DELETE /begun"] if status == 202 else [])]
+
+
+def test_nothing_is_taken_over_from_another_registry(repository: Callable[..., HttpRepository]) -> None:
+    """It couldn't be, and isn't asked for."""
+    with serving(lambda _: Reply(201)) as server:
+        assert not repository(server.host).mount_blob(sha256_digest(LAYER), Place("other.example", "team/other"))
+    assert server.requests == []
+
+
 def test_credentials_do_not_go_where_an_upload_is_sent(repository: Callable[..., HttpRepository]) -> None:
     """Nor to another address that the registry names for an upload."""
     with serving(lambda _: Reply(201)) as storage:
