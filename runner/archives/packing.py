@@ -101,7 +101,8 @@ class _Reading:
 def _zstd_pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
     try:
-        with unpacker.stream_reader(_Reading(read), read_size=PIECE_BYTES) as stream:  # type: ignore[arg-type]
+        # What follows a frame is read too, so that bytes are never there unseen.
+        with unpacker.stream_reader(_Reading(read), PIECE_BYTES, read_across_frames=True) as stream:  # type: ignore[arg-type]
             while piece := stream.read(PIECE_BYTES):
                 yield piece
     except zstandard.ZstdError as error:

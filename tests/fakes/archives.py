@@ -185,3 +185,11 @@ def tar(members: Sequence[tuple[str, bytes]]) -> bytes:
     """A tar of `members` in their order, with headers as ours have them."""
     parts = [file_header(name, len(data)) + data + padding(len(data)) for name, data in members]
     return b"".join(parts) + end_of_archive()
+
+
+def saved_tar(config: bytes, layers: Sequence[bytes], manifest: bytes | None = None) -> bytes:
+    """An image as an engine saves it: layers in no order, the manifest last."""
+    names = [f"{number}/layer.tar" for number in range(len(layers))]
+    listed = [{"Config": "config.json", "RepoTags": ["demo:1"], "Layers": names}]
+    members = [*reversed(list(zip(names, layers, strict=True))), ("config.json", config)]
+    return tar([*members, ("manifest.json", canonical_bytes(listed) if manifest is None else manifest)])
