@@ -159,6 +159,31 @@ def test_a_recording_plays_again_without_its_provider(keyed: Program, corpora: s
     assert "messages[" in found["guided"]["reason"]
 
 
+def test_a_recording_is_rerun_without_key_or_provider(
+    keyed: Program, corpora: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It equals what was measured, and no network is made for it; asked afresh, the provider answers again."""
+    done = keyed("run", write_study(keyed, corpora, "messages", live(provider, "record")), "--json")
+    assert done.returncode == 0, done.stderr
+    measured, asked = keyed.run, len(provider.requests)
+    with monkeypatch.context() as without:
+        without.delenv("PAIRBENCH_PROVIDER_KEY_FILE")
+        found = json.loads(keyed("rerun", "latest", "--json").stdout)
+        assert (found["rerun_of"]["how"], found["comparison"]["equal"]) == ("replay", True)
+        assert len(provider.requests) == asked
+        for status in keyed.json("status", "latest")["trials"]:
+            assert {attempt["gateway"]["network_mode"] for attempt in status["attempts"]} == {"none"}
+        assert keyed.json("summary", "latest")["evidence"] == "measurement"
+        refused = keyed("rerun", measured.name, "--live")
+        assert refused.returncode == 3
+        assert "PAIRBENCH_PROVIDER_KEY_FILE" in refused.stderr
+    afresh = keyed("rerun", measured.name, "--live", "--json")
+    assert afresh.returncode == 0, afresh.stderr
+    assert json.loads(afresh.stdout)["rerun_of"]["how"] == "live"
+    assert len(provider.requests) == asked + len(exchanges(keyed, measured))
+    assert (keyed.run / "cassette.jsonl").is_file()
+
+
 def test_a_cap_ends_the_trial_that_would_break_it(keyed: Program, corpora: str, provider: Provider) -> None:
     """The gateway refuses what may cost too much; the client stops and the trial says why."""
     caps = "[caps]\ntrial_microusd = 300000\nstudy_microusd = 450000\noutput_tokens = 2000\n"
