@@ -16,7 +16,7 @@ from runner.publish.listing import Listing, figures, listing, words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runner.core.comparison import Comparison, EstimatePair, FieldDifference
+    from runner.core.comparison import ComparedRun, Comparison, EstimatePair, FieldDifference
     from runner.core.quantities import Quantity
 
 SHOWN: Final = 20
@@ -52,7 +52,7 @@ class Comparisons:
     def sides(self) -> tuple[str, ...]:
         """Which runs they are, what answered in each, and what the two have to do with each other."""
         lines = [
-            f"{name}  {side.run}: {side.evidence}, model {side.model_shown} ({side.mode})"
+            f"{name}  {side.run}: {side.evidence}, {_answers(side)}"
             for name, side in (("A", self._found.a), ("B", self._found.b))
         ]
         relation = self._found.relation
@@ -140,6 +140,10 @@ class Comparisons:
     @property
     def _different(self) -> int:
         return len(self._found.differences) + self._found.differences_left_out
+
+
+def _answers(side: ComparedRun) -> str:
+    return f"model {side.model_shown} ({side.mode})" if side.model_shown else "no model"
 
 
 def _place(item: FieldDifference) -> str:
