@@ -33,7 +33,8 @@ _LEVEL: Final = 3
 _THREADS: Final = 2
 # Level 3 looks back 2 MiB; a frame that asks its reader for more than 8 MiB isn't ours (RFC 8878 section 3.1.1.1.2).
 _WINDOW_BYTES: Final = 8 << 20
-_GZIP_LEVEL: Final = 1
+# Of the image that runs us, 192 MB: level 1 packs to 66.9 MB in 1.7 s, 4 to 61.3 MB in 2.4 s, 6 to 59.2 MB in 5.0 s.
+_GZIP_LEVEL: Final = 4
 _GZIP_WINDOW: Final = 31
 # Each becomes a member of its own (RFC 1952 section 2.2), so that several are packed at once.
 _MEMBER_BYTES: Final = 4 << 20
