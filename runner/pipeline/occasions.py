@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runner.ports.files import Files
 
 _SHOWN: Final = 3
+_ALSO_CALLED: Final = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Engines take the name of a platform from the kernel or from Go."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def engine_differences(lock: Lock, info: EngineInfo) -> list[Difference]:
 
 def engine_problems(lock: Lock, info: EngineInfo) -> Iterator[Problem]:
     """What of an engine can't be honoured: images hold programs of one architecture only."""
-    if info.architecture != lock.engine.architecture:
+    if _architecture(info.architecture) != _architecture(lock.engine.architecture):
         yield Problem(
             f"the engine runs on {info.architecture}, and the run's images are for {lock.engine.architecture}",
             layout.LOCK,
@@ -130,6 +132,10 @@ def evidence_notices(files: Files, original: Run, manner: Manner) -> Iterator[st
 def as_detail(differences: list[Difference]) -> Mapping[str, str]:
     """`differences` as the ledger tells them."""
     return {one.key: f"{one.before} -> {one.now}" for one in differences}
+
+
+def _architecture(name: str) -> str:
+    return _ALSO_CALLED.get(name, name)
 
 
 def _slots(study: ResolvedStudy) -> int:

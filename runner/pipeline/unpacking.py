@@ -37,6 +37,8 @@ def out_of_archive(world: World, path: Path, name: str, max_bytes: int = MAX_BYT
     with open_archive(path, world.places.cache / "unpacking", max_bytes=max_bytes) as archive:
         chosen = _chosen(archive, path, name)
         folder = world.places.runs / chosen
+        if not archive.index.runs[chosen].verified:
+            world.progress.step(f"{chosen} did not verify when it was archived, or nobody looked")
         if _stands_there(world, folder, archive.index.runs[chosen]):
             world.progress.step(f"{chosen} is there already: {folder}")
         else:

@@ -89,6 +89,16 @@ def test_another_run_of_the_same_name_is_left_alone(world: World, tmp_path: Path
     assert (tmp_path / "runs" / "demo" / name).read_bytes() == b"{}\n"
 
 
+def test_a_run_that_nobody_verified_is_called_that(world: World, outside: Surroundings, tmp_path: Path) -> None:
+    """As the archive has it."""
+    runs = {"demo": lay(tmp_path / "laid" / "demo", run_files())}
+    path = tmp_path / "runs.pairbench"
+    write_archive(replace(contents(runs), unverified=frozenset({"demo"})), path, cache=tmp_path / "packed")
+    with out_of_archive(world, path, ""):
+        pass
+    assert "demo did not verify when it was archived, or nobody looked" in outside.watcher.steps
+
+
 def test_a_damaged_archive_lays_nothing_down(world: World, tmp_path: Path) -> None:
     """Not even the runs that are whole."""
     path = archived(tmp_path, "demo")

@@ -175,6 +175,14 @@ def test_another_engine_is_told_and_goes_on(outside: Surroundings) -> None:
     assert lock(outside, made.ran.folder).engine.storage_driver == "vfs"
 
 
+def test_an_architecture_has_two_names(outside: Surroundings) -> None:
+    """What the one engine calls x86_64, another one calls amd64: it is told, and no hindrance."""
+    before = original(outside)
+    elsewhere(outside, architecture="amd64")
+    fit = fit_of(outside.world, before, Asked(), Shelf())
+    assert fit.notices == ("engine.architecture was x86_64, and is amd64",)
+
+
 def test_fewer_cpus_than_the_slots_use_are_told(outside: Surroundings) -> None:
     """Trials will share them, which times show; nothing else depends on it."""
     text = COMMAND_STUDY.replace("arms = [{ name", "schedule = { slots = 2 }\narms = [{ name", 1)
