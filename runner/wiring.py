@@ -16,7 +16,7 @@ from runner.adapters.disk import Disk
 from runner.adapters.docker_engine import DockerEngine
 from runner.adapters.engine_address import find_engine_address
 from runner.adapters.git import GitRepositories
-from runner.adapters.harness import package_sources, this_code, this_installation
+from runner.adapters.harness import installed_versions, package_sources, this_code, this_installation
 from runner.adapters.host import host_facts
 from runner.adapters.machine import SystemClock, SystemEntropy, is_alive, this_process
 from runner.adapters.parquet import Parquet
@@ -91,6 +91,7 @@ def make_world(progress: Progress) -> World:
         # A descriptor can be read once only.
         provider_key=functools.cache(functools.partial(provider_key, os.environ)),
         sources=lambda: sources,
+        versions=functools.cache(installed_versions),
         code=functools.cache(lambda: harness_of(sources, this_installation())),
         signatures=SshSignatures(),
         alone=_use_of(places.cache).alone,

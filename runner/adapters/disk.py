@@ -161,6 +161,13 @@ class Disk:
         with _translated(path):
             return bool(path.stat().st_mode & stat.S_IXUSR)
 
+    def seclude(self, path: Path) -> None:
+        """Nobody but its owner may look into the file or the folder at `path`; a folder is made where nothing is."""
+        with _translated(path):
+            if not path.exists():
+                path.mkdir(parents=True, mode=0o700)
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
     def remove(self, path: Path) -> None:
         """Nothing stands at `path`, file or folder."""
         with _translated(path):

@@ -14,6 +14,8 @@ NAMESPACE: Final = "pairbench-review"
 """A signature made for anything else isn't one of a review."""
 _IDENTITY: Final = "reviewer"
 _TIMEOUT_S: Final = 60
+_MOST_SIGNATURE_BYTES: Final = 1 << 14
+"""Far above the longest: one by an RSA key of 16384 bits, the most that OpenSSH takes, has less than 6 KiB."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class SshSignatures:
 
     def fault(self, data: bytes, signature: bytes, public_key: str) -> str:
         """Why `signature` isn't one of `data` by the holder of `public_key`; "" when it is."""
+        if len(signature) > _MOST_SIGNATURE_BYTES:
+            return f"no signature has {len(signature)} bytes"
         with tempfile.TemporaryDirectory(prefix="pairbench-signature-") as folder:
             allowed, given = Path(folder) / "allowed", Path(folder) / "signature"
             kind, _, rest = public_key.partition(" ")

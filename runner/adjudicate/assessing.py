@@ -13,6 +13,7 @@ from runner.core.reconsolidation.assessment import (
     NON_ACTIVATING,
     Agreement,
     Assessment,
+    HeldFloor,
     ReviewedDecisions,
 )
 
@@ -85,6 +86,7 @@ def assess(reviewed: Reviewed, given: Sequence[Given], entries: Sequence[Judged]
         ),
         arms=arms,
         v1=tuple(facts.scores[arm.arm, arm.split] for arm in arms),
+        floors=tuple(_floors(contract, facts)),
         gates=gates,
         not_checked=tuple(_not_checked(contract)),
     )
@@ -102,10 +104,26 @@ def _reviews(given: Sequence[Given], entries: Sequence[Judged]) -> Iterator[Revi
         )
 
 
+def _floors(contract: Contract, facts: RunFacts) -> Iterator[HeldFloor]:
+    for floor in contract.terms.floors:
+        figures = facts.floors[floor.name]
+        yield HeldFloor(
+            floor=floor.name,
+            metric=floor.metric,
+            better=floor.better,
+            pinned_sha256=floor.sha256,
+            pinned=figures.pinned,
+            found_sha256=figures.found_sha256,
+            found=figures.found,
+        )
+
+
 def _not_checked(contract: Contract) -> Iterator[str]:
     if not contract.terms.floors:
         yield "floors of other studies: the contract names none"
     if not contract.terms.attention_checks:
         yield "attention: the contract asks for no entries whose answer is known"
+    elif not contract.terms.asks_attention:
+        yield "attention: the contract asks nobody to know any of them"
     if not any(reviewer.ssh_public_key for reviewer in contract.terms.reviewers):
         yield "signatures: the contract names no key"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from runner.adjudicate.closure import closure
 from runner.core.canonical import sha256_digest
 from runner.core.errors import Problem
 from runner.core.reconsolidation.contract import Contract
@@ -22,12 +23,18 @@ SOURCES: Final[dict[str, tuple[str, ...]]] = {
         "runner/measure/agreement.py",
         *(
             f"runner/pipeline/{name}.py"
-            for name in ("contracts", "control", "measuring", "observing", "reviewed", "reviewing")
+            for name in ("contracts", "control", "measuring", "observing", "reviewed", "reviewing", "submitted")
         ),
     ),
     "report": ("runner/adjudicate/telling.py", "runner/core/reconsolidation/assessment.py"),
 }
 """What the sources of review, comparison and report are: files, and folders, which end in a slash."""
+ENTRANCES: Final = ("runner/adapters/ssh_signatures.py", "runner/cli/reviewing.py")
+"""What hands them their work; what these import beside is wiring, and decides nothing."""
+IMPORTED: Final = "imported"
+DEPENDENCIES: Final = ("krippendorff", "numpy", "pydantic", "pydantic-core")
+"""What computes agreement, and what accepts or refuses a document."""
+_MOST_NAMED: Final = 5
 HOLDOUT: Final = "holdout.json"
 
 
@@ -41,6 +48,8 @@ class Pinned:
     corpora: Mapping[str, ReconsolidationCorpus]
     sources: Mapping[str, bytes]
     """Of this program."""
+    versions: Mapping[str, str]
+    """Of what is installed with it."""
 
 
 def make_contract(terms: Terms, pinned: Pinned, register: HoldoutRegister) -> Contract:
@@ -58,7 +67,8 @@ def make_contract(terms: Terms, pinned: Pinned, register: HoldoutRegister) -> Co
         recall_facts=corpus.recall_budget.facts,
         floors={floor.file: floor.sha256 for floor in terms.floors},
         inspected=register.digests(),
-        sources={group: _digests(prefixes, pinned.sources) for group, prefixes in SOURCES.items()},
+        sources=_sources(pinned.sources),
+        dependencies={name: pinned.versions.get(name, "not installed") for name in DEPENDENCIES},
     )
 
 
@@ -84,9 +94,14 @@ def _drift(agreed: Contract, found: Contract, document: str) -> Iterator[Problem
     yield from _differences("scorer", agreed.scorer, found.scorer, document)
     yield from _differences("answer_scoring", agreed.answer_scoring, found.answer_scoring, document)
     yield from _differences("floors", agreed.floors, found.floors, document)
-    for group in sorted(agreed.sources.keys() | found.sources.keys()):
-        pair = agreed.sources.get(group, {}), found.sources.get(group, {})
-        yield from _differences(f"sources.{group}", *pair, document)
+    if told := [*_other_sources(agreed, found), *_other_versions(agreed, found)]:
+        more = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+        yield Problem(
+            f"the program isn't the one that was agreed on: {', '.join(told[:_MOST_NAMED])}{more}",
+            document,
+            "sources",
+            "review the run with the code that it carries: inputs/harness of its folder",
+        )
     for name in ("holdout_sha256", "control_references", "control_baseline", "clock", "recall_facts"):
         if getattr(agreed, name) != getattr(found, name):
             yield Problem("it isn't what was agreed on", document, name)
@@ -100,6 +115,33 @@ def _differences(key: str, agreed: Mapping[str, str], found: Mapping[str, str], 
             yield Problem(f"{name} was not there when the contract was made", document, key)
         elif agreed[name] != found[name]:
             yield Problem(f"{name} isn't what was agreed on", document, key)
+
+
+def _other_sources(agreed: Contract, found: Contract) -> Iterator[str]:
+    before = {path: digest for group in agreed.sources.values() for path, digest in group.items()}
+    after = {path: digest for group in found.sources.values() for path, digest in group.items()}
+    for path in sorted(before.keys() | after.keys()):
+        if path not in after:
+            yield f"{path} is gone"
+        elif path not in before:
+            yield f"{path} is new"
+        elif before[path] != after[path]:
+            yield f"{path} is another"
+
+
+def _other_versions(agreed: Contract, found: Contract) -> Iterator[str]:
+    for name in sorted(agreed.dependencies.keys() | found.dependencies.keys()):
+        before, after = (one.dependencies.get(name, "not pinned") for one in (agreed, found))
+        if before != after:
+            yield f"{name} is {after}, not {before}"
+
+
+def _sources(sources: Mapping[str, bytes]) -> dict[str, dict[str, str]]:
+    """What decides: what reviews, compares and reports, by group, and everything that it imports when it runs."""
+    groups = {group: _digests(prefixes, sources) for group, prefixes in SOURCES.items()}
+    roots = {path for paths in groups.values() for path in paths}
+    imported = (closure(roots, sources) | {path for path in ENTRANCES if path in sources}) - roots
+    return {**groups, IMPORTED: {path: sha256_digest(sources[path]) for path in sorted(imported)}}
 
 
 def _digests(prefixes: tuple[str, ...], sources: Mapping[str, bytes]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runner.core.quantities import Quantity
     from runner.core.reconsolidation.assessment import ArmScore
+    from runner.core.reconsolidation.floors import FloorFigures
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class RunFacts:
     """Trials that didn't complete, and cases without an observation."""
     unknown_usage: tuple[str, ...]
     """Trials whose usage isn't known."""
-    floors: Mapping[str, Quantity]
-    """Name of a floor -> the figure that was found."""
+    floors: Mapping[str, FloorFigures]
+    """Name of a floor -> the figure that it pins, and the one that is held against it."""
+    references: Mapping[str, frozenset[tuple[str, str]]]
+    """Split -> case and probe of everything that a memory which changes nothing can answer."""
     holdout_run: str
     """The first run that was scored over this holdout; "" if this is it."""

@@ -9,12 +9,12 @@ from runner.core.reconsolidation.assessment import GateResult
 from runner.core.rounding import PPM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from runner.adjudicate.facts import RunFacts
-    from runner.core.quantities import Quantity
     from runner.core.reconsolidation.assessment import ArmReview, ReviewedDecisions
     from runner.core.reconsolidation.contract import Contract, ContractArm, Terms
+    from runner.core.reconsolidation.floors import FloorFigures
 
 Verdict: TypeAlias = Literal["passed", "failed", "undefined"]
 _FAULTS: Final = ("false_merge_pairs", "lost_facts", "boundary_violations", "invalid_observations")
@@ -44,7 +44,9 @@ def _gates(
     for arm in terms.arms:
         for place in (key for key in reviewed if key[0] == arm.name):
             yield from _of_every_arm(terms, facts, place)
-            if arm.mode != "original_only":
+            if arm.mode == "original_only":
+                yield _of_the_control(terms, facts, place)
+            else:
                 yield from _of_treatments(terms, facts, place)
             if arm.mode == "connections":
                 yield from _of_connections(terms, arm, facts, reviewed[place])
@@ -65,17 +67,31 @@ def _of_every_arm(terms: Terms, facts: RunFacts, place: tuple[str, str]) -> Iter
         yield _gate(name, place, _verdict(counts[name] == 0), (str(counts[name]), "0"))
 
 
+def _of_the_control(terms: Terms, facts: RunFacts, place: tuple[str, str]) -> GateResult:
+    """A control that answers less than it could would lift whatever is held against it."""
+    wanted = facts.references[place[1]]
+    lost = _lost(wanted, facts.covered.get(place, {}), terms)
+    told = f"{len(wanted) - len(lost)} of {len(wanted)}", str(len(wanted))
+    return _gate("control_references", place, _verdict(bool(wanted) and not lost), told, lost)
+
+
+def _lost(
+    wanted: Collection[tuple[str, str]], held: Mapping[tuple[str, str], frozenset[int]], terms: Terms
+) -> list[str]:
+    """Those of the `wanted` probes that aren't covered in every repeat."""
+    return [
+        f"{case} {probe}: covered in {len(held.get((case, probe), ()))} of {terms.repeats} repeats"
+        for case, probe in sorted(wanted)
+        if len(held.get((case, probe), ())) < terms.repeats
+    ]
+
+
 def _of_treatments(terms: Terms, facts: RunFacts, place: tuple[str, str]) -> Iterator[GateResult]:
     counts = facts.scores[place].counts
     part, whole = counts["duplicate_classes_covered"], counts["duplicate_classes"]
     yield _share_gate("duplicate_coverage", place, (part, whole), terms)
     control = facts.covered.get((terms.control, place[1]), {})
-    held = facts.covered.get(place, {})
-    lost = [
-        f"{case} {probe}: covered in {len(held.get((case, probe), ()))} of {terms.repeats} repeats"
-        for case, probe in sorted(control)
-        if len(held.get((case, probe), ())) < terms.repeats
-    ]
+    lost = _lost(control, facts.covered.get(place, {}), terms)
     yield _gate("no_probe_lost", place, _verdict(not lost), (str(len(lost)), "0"), lost)
 
 
@@ -95,20 +111,20 @@ def _of_reviewers(terms: Terms, reviews: Sequence[ReviewedDecisions]) -> Iterato
     for review in reviews:
         known = review.positives + review.negatives
         right = review.positives_right + review.negatives_right
-        if terms.attention_checks:
+        if terms.asks_attention:
             yield _share_gate("attention", (review.reviewer, ""), (right, known), terms)
 
 
-def _floors(terms: Terms, found: Mapping[str, Quantity]) -> Iterator[GateResult]:
+def _floors(terms: Terms, figures: Mapping[str, FloorFigures]) -> Iterator[GateResult]:
     for floor in terms.floors:
-        value = found.get(floor.name, Unavailable("nobody looked"))
-        bound = f"at least {floor.at_least}"
-        match value:
-            case Measured(figure):
-                told = str(figure), bound
-                yield _gate(f"floor {floor.name}", ("", ""), _verdict(figure >= floor.at_least), told)
-            case Unavailable(reason):
-                yield _gate(f"floor {floor.name}", ("", ""), "failed", ("unavailable", bound), (reason,))
+        gate, bound = f"floor {floor.name}", "at least" if floor.better == "higher" else "at most"
+        match figures[floor.name].pinned, figures[floor.name].found:
+            case Measured(pinned), Measured(found):
+                kept = found >= pinned if floor.better == "higher" else found <= pinned
+                yield _gate(gate, ("", ""), _verdict(kept), (str(found), f"{bound} {pinned}"))
+            case pinned, found:
+                reasons = [one.reason for one in (pinned, found) if isinstance(one, Unavailable)]
+                yield _gate(gate, ("", ""), "failed", ("unavailable", f"{bound} what it was"), reasons)
 
 
 def _none_of(gate: str, reasons: Sequence[str]) -> GateResult:

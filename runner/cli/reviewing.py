@@ -54,14 +54,22 @@ def prepare(run: str, out: Path, *, as_json: bool) -> None:
 @click.option("--out", type=_FILE, help="Folder to make for the assessment.  [default: DIR/assessment]")
 @click.option("--run", help="The run, where it no longer is where it was.")
 @click.option("--register", type=_FILE, help=f"Register of inspected holdouts: {_WHICH}.")
+@click.option(
+    "--floor",
+    "floors",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Newer file of the study that the floor NAME of the contract is of; may be given several times.",
+)
 @_JSON
-def score(
+def score(  # noqa: PLR0913 - one parameter an option
     folder: Path,
     decisions: tuple[Path, ...],
     out: Path | None,
     *,
     run: str | None,
     register: Path | None,
+    floors: tuple[str, ...],
     as_json: bool,
 ) -> NoReturn:
     """Assess the decisions on the review in DIR, those of DIR/public/decisions.json where none are named.
@@ -81,11 +89,24 @@ def score(
             decisions=decisions or (folder / reviewing.DECISIONS,),
             out=out or folder / "assessment",
             register=register,
+            floors=_floors(floors),
             run=None if run is None else find_run(world.files, world.places.runs, run, Path.cwd()),
         )
         found, text = reviewing.score(world, scoring)
     click.echo(found.to_bytes().decode("utf-8") if as_json else text, nl=False)
     sys.exit(ExitCode.DONE if found.passed else ExitCode.FINDING)
+
+
+def _floors(told: tuple[str, ...]) -> dict[str, Path]:
+    """Name of a floor -> the file that is given for it."""
+    found: dict[str, Path] = {}
+    for one in told:
+        name, sign, path = one.partition("=")
+        if not (name and sign and path) or name in found:
+            problem = "it is given twice" if name in found else f"{one!r} isn't NAME=FILE"
+            raise StudyError(problem, document="--floor", hint="give --floor NAME=FILE once for each floor")
+        found[name] = Path(path)
+    return found
 
 
 @review.command()

@@ -85,7 +85,7 @@ def read_register(world: World, path: Path, hint: str) -> HoldoutRegister:
 def _pinned(world: World, manifest: Path) -> Pinned:
     sources = world.sources()
     corpus = read_reconsolidation(manifest, world.files, sources)
-    return Pinned(corpus.files, corpus.manifest, corpus.splits, sources)
+    return Pinned(corpus.files, corpus.manifest, corpus.splits, sources, world.versions())
 
 
 def _claim(register: HoldoutRegister, path: Path, contract: Contract) -> list[Problem]:

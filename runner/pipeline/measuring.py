@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING
 from runner.adjudicate.facts import RunFacts
 from runner.core import layout
 from runner.core.reconsolidation.assessment import ArmScore
-from runner.core.reconsolidation.floors import floor_figure
+from runner.core.reconsolidation.baseline import control_answers
+from runner.core.reconsolidation.floors import FloorFigures, floor_figures
 from runner.measure.reconsolidation import v1
 from runner.pipeline.reviewed import complete_repeats, missing, unknown_usage
 
 if TYPE_CHECKING:
-    from runner.core.quantities import Quantity
+    from collections.abc import Mapping
+
     from runner.core.reconsolidation.contract import Floor
     from runner.core.reconsolidation.observation import Observation
     from runner.pipeline.reviewed import ReviewedRun
     from runner.pipeline.world import World
 
 
-def run_facts(world: World, run: ReviewedRun, holdout_run: str) -> RunFacts:
-    """The facts of `run`; `holdout_run` was scored over its holdout before, "" for none."""
+def run_facts(world: World, run: ReviewedRun, holdout_run: str, newer: Mapping[str, bytes]) -> RunFacts:
+    """The facts of `run`; `holdout_run` was scored over its holdout before, "" for none.
+
+    `newer` has files of other studies, by the name of the floor that they are held against.
+    """
     scores: dict[tuple[str, str], ArmScore] = {}
     covered: dict[tuple[str, str], dict[tuple[str, str], frozenset[int]]] = {}
     for arm in run.plan.arms:
@@ -36,7 +41,11 @@ def run_facts(world: World, run: ReviewedRun, holdout_run: str) -> RunFacts:
         repeats=complete_repeats(run),
         unmeasured=tuple(missing(run)),
         unknown_usage=tuple(unknown_usage(run)),
-        floors={floor.name: _floor(world, run, floor) for floor in run.contract.terms.floors},
+        floors={floor.name: _floor(world, run, floor, newer.get(floor.name)) for floor in run.contract.terms.floors},
+        references={
+            split: frozenset((case, probe) for _, case, probe, _ in control_answers([corpus]))
+            for split, corpus in run.corpora.items()
+        },
         holdout_run=holdout_run,
     )
 
@@ -65,6 +74,5 @@ def _covered(
     return found
 
 
-def _floor(world: World, run: ReviewedRun, floor: Floor) -> Quantity:
-    name = layout.floor(floor.name)
-    return floor_figure(floor, name, world.files.read(run.folder / name))
+def _floor(world: World, run: ReviewedRun, floor: Floor, newer: bytes | None) -> FloorFigures:
+    return floor_figures(floor, world.files.read(run.folder / layout.floor(floor.name)), newer)

@@ -93,7 +93,7 @@ def read_reviewed(world: World, folder: Path) -> ReviewedRun:
         corpus = read_reconsolidation(folder / layout.RECONSOLIDATION / MANIFEST, files, world.sources())
     except PairbenchError as error:
         raise EvidenceError.of(error.problems) from error
-    pinned = Pinned(corpus.files, corpus.manifest, corpus.splits, world.sources())
+    pinned = Pinned(corpus.files, corpus.manifest, corpus.splits, world.sources(), world.versions())
     seen = required(files, folder, layout.OBSERVATIONS)
     run = ReviewedRun(
         folder=folder,
@@ -258,6 +258,10 @@ def _baseline(world: World, run: ReviewedRun) -> Iterator[Problem]:
 
 def _summary(world: World, run: ReviewedRun, ledger: StoredLedger) -> Iterator[Problem]:
     """The sealed summary, which anybody can compute again from raw evidence, was computed from what is reviewed."""
+    absent = [name for name in (layout.SUMMARY, layout.CHECKSUM) if world.files.read(run.folder / name) is None]
+    if len(absent) == 1:
+        yield Problem("the file is missing", absent[0], hint="run `pairbench verify`")
+        return
     try:
         summary = read_summary(world.files, run.folder)
     except PairbenchError as error:

@@ -6,7 +6,7 @@ Nothing is written over: a review has a folder of its own, and so has each asses
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -74,6 +74,8 @@ class Scoring:
     out: Path
     register: Path
     """Which holdouts were inspected: the file that lies beside the terms of the run's contract."""
+    floors: Mapping[str, Path] = field(default_factory=dict)
+    """Name of a floor of the contract -> a newer file of the study that it is of."""
     run: Path | None = None
     """Folder of the run; None: where it was when the review was prepared."""
 
@@ -97,7 +99,11 @@ def prepare(world: World, folder: Path, out: Path) -> Prepared:
         WHERE: f"{folder.absolute()}\n".encode("utf-8", "surrogateescape"),
     }
     with _claimed(world, out):
+        # Before anything lies in it.
+        world.files.seclude(out / PRIVATE)
         _write(world, out, documents)
+        for name in (KEY, WHERE):
+            world.files.seclude(out / name)
     return Prepared(len(packet.entries), commitment.key_sha256, commitment.packet_sha256)
 
 
@@ -121,7 +127,7 @@ def score(world: World, scoring: Scoring) -> tuple[Assessment, str]:
         raise EvidenceError.of(problems)
     packet = _rebuilt(world, scoring.review, run, key)
     given = submitted(world, scoring.decisions, packet, run.contract.terms)
-    found, seen = _found(world, _Assessing(run, key, given), register)
+    found, seen = _found(world, _Assessing(run, key, given, _floors(world, scoring, run)), register)
     text = told(found)
     with _claimed(world, scoring.out):
         if seen is not None:
@@ -138,6 +144,8 @@ class _Assessing:
     run: ReviewedRun
     key: Key
     given: Sequence[Given]
+    floors: Mapping[str, bytes]
+    """Name of a floor -> the newer file that was given."""
 
 
 def _found(world: World, what: _Assessing, register: HoldoutRegister) -> tuple[Assessment, Inspected | None]:
@@ -170,8 +178,22 @@ def _assessed(world: World, what: _Assessing, register: HoldoutRegister) -> Asse
     entries = judged(what.key, [one.decisions for one in given])
     outputs = [entry for entry in entries if not entry.known.attention]
     rows = [[entry.said[number] for entry in outputs] for number in range(len(given))]
-    facts = run_facts(world, run, earlier)
+    facts = run_facts(world, run, earlier, what.floors)
     return assess(Reviewed(run.contract, what.key, run.corpora, facts, register), given, entries, alpha_ppm(rows))
+
+
+def _floors(world: World, scoring: Scoring, run: ReviewedRun) -> dict[str, bytes]:
+    known = [floor.name for floor in run.contract.terms.floors]
+    problems = [
+        Problem(f"the contract has no floor {name!r}", "--floor", hint=f"it has: {', '.join(known) or 'none'}")
+        for name in scoring.floors
+        if name not in known
+    ]
+    read = {name: world.files.read(path) for name, path in scoring.floors.items()}
+    problems += [Problem(NO_FILE, str(scoring.floors[name])) for name, data in read.items() if data is None]
+    if problems:
+        raise StudyError.of(problems)
+    return {name: data for name, data in read.items() if data is not None}
 
 
 def _bound(secret: str, run: ReviewedRun) -> Bound:

@@ -53,6 +53,11 @@ def no_sources() -> Mapping[str, bytes]:
     raise EnvironmentNotReady("the sources of this program aren't to be had here", document="environment")
 
 
+def no_versions() -> Mapping[str, str]:
+    """Never returns; raises `EnvironmentNotReady`."""
+    raise EnvironmentNotReady("what is installed here isn't known", document="environment")
+
+
 def no_code() -> HarnessFiles:
     """Never returns; raises `EnvironmentNotReady`."""
     raise EnvironmentNotReady("this program can't be packed here", document="environment")
@@ -83,6 +88,8 @@ class World:
     """The provider's key; raises `EnvironmentNotReady` where nobody gave one."""
     sources: Callable[[], Mapping[str, bytes]] = no_sources
     """Every file of this program, by its path from the folder that holds the package."""
+    versions: Callable[[], Mapping[str, str]] = no_versions
+    """Every distribution that is installed -> its version; names as indexes compare them."""
     code: Callable[[], HarnessFiles] = no_code
     """This program as it travels with a run; what `harness` names."""
     signatures: Signatures = field(default_factory=NoSignatures)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core.canonical import digest_of, sha256_digest
 from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
+from runner.core.reconsolidation.baseline import control_answers
 from runner.core.reconsolidation.consistency import corpus_problems
 from runner.core.reconsolidation.corpus import SPLITS, ReconsolidationCorpus, ReconsolidationManifest
-from runner.core.reconsolidation.texts import contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,7 +59,7 @@ def read_reconsolidation(path: Path, files: Files, sources: Mapping[str, bytes])
     found = {name: _bytes(files, folder / name) for name in manifest.files}
     problems = [*_drift(manifest, found, sources, path), *_unlisted(manifest, folder, files)]
     corpora = _corpora({name: held for name, held in found.items() if held is not None}, folder, problems)
-    problems += corpus_problems(corpora)
+    problems += corpus_problems(corpora, is_whole=len(corpora) == len(found))
     if not problems and manifest.control_references != control_references(corpora.values()):
         problems.append(Problem("they aren't those of this corpus", str(path), "control_references"))
     if problems:
@@ -80,7 +80,7 @@ def freeze_reconsolidation(path: Path, files: Files, sources: Mapping[str, bytes
     problems += [Problem("there is no such file", str(folder / name)) for name, data in found.items() if data is None]
     held = {name: data for name, data in found.items() if data is not None}
     corpora = _corpora(held, folder, problems)
-    problems += corpus_problems(corpora)
+    problems += corpus_problems(corpora, is_whole=len(corpora) == len(found))
     if problems:
         raise StudyError.of(problems)
     manifest = ReconsolidationManifest(
@@ -102,15 +102,7 @@ def freeze_reconsolidation(path: Path, files: Files, sources: Mapping[str, bytes
 
 def control_references(corpora: Iterable[ReconsolidationCorpus]) -> Digest:
     """The digest of every answer that stands in a live seed: what a memory that changes nothing can give."""
-    listed = [
-        [corpus.split, case.id, probe.id, answer]
-        for corpus in corpora
-        for case in corpus.cases
-        for probe in case.probes
-        for answer in probe.answers
-        if any(seed.is_live and contains(seed.statement, answer) for seed in case.seeds)
-    ]
-    return digest_of(sorted(listed))
+    return digest_of(control_answers(corpora))
 
 
 def _corpora(found: Mapping[str, bytes], folder: Path, problems: list[Problem]) -> dict[str, ReconsolidationCorpus]:

@@ -49,6 +49,9 @@ class Files(Protocol):
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
 
+    def seclude(self, path: Path) -> None:
+        """Nobody but its owner may look into the file or the folder at `path`; a folder is made where nothing is."""
+
     def remove(self, path: Path) -> None:
         """Nothing stands at `path`, file or folder."""
 

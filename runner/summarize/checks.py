@@ -29,7 +29,7 @@ def own_checks(table: Table, arms: tuple[ArmFacts, ...], *, has_model: bool = Tr
             folds.reporting,
             folds.disagreeing,
         ),
-        _same_models(folds),
+        same_models(folds),
     )
 
 
@@ -75,13 +75,15 @@ def _memory_unreachable(table: Table, arms: tuple[ArmFacts, ...]) -> Check:
     )
 
 
-def _same_models(folds: Folds) -> Check:
-    by_arm = {arm: sums.models for arm, sums in folds.arms.items() if sums.completed}
+def same_models(folds: Folds) -> Check:
+    """Whether the same models answered in every arm that asked one."""
+    # An arm that asked nobody got no other answers than the others did.
+    by_arm = {arm: sums.models for arm, sums in folds.arms.items() if sums.completed and sums.models}
     everywhere = set().union(*by_arm.values())
     failed = tuple(arm for arm, models in sorted(by_arm.items()) if models != everywhere)
     return Check(
         name="same models",
-        claim="The same models answered in every arm.",
+        claim="The same models answered in every arm that asked one.",
         passed=not failed,
         checked=len(by_arm),
         failed=failed,

@@ -44,6 +44,7 @@ from tests.fakes.reviews import (
     world_of,
     write_run,
 )
+from tests.fakes.signatures import public_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ TWO = changed(Made(), least_reviewers=2)
 SIGNED = changed(
     Made(),
     reviewers=(
-        Reviewer(name=PERSON, kind="human", ssh_public_key="ssh-word ada"),
+        Reviewer(name=PERSON, kind="human", ssh_public_key=public_key("ada")),
         Reviewer(name=OTHER_PERSON, kind="human"),
         Reviewer(name=FIXTURE, kind="fixture"),
     ),
@@ -81,6 +82,7 @@ class Case:
 
     files: MemoryFiles
     program: dict[str, bytes] = field(default_factory=lambda: dict(sources()))
+    versions: dict[str, str] = field(default_factory=dict)
     scored: list[Path] = field(default_factory=lambda: [MINE])
 
     def json(self, path: Path) -> Any:
@@ -105,7 +107,7 @@ class Case:
         seal_run(self.files)
 
     def score(self) -> None:
-        world = world_of(self.files, self.program)
+        world = world_of(self.files, self.program, self.versions)
         score(world, Scoring(REVIEW, tuple(self.scored), OUT, REGISTER))
 
 
@@ -336,10 +338,17 @@ CHEATS: dict[str, tuple[Made, Callable[[Case], None], str]] = {
     "another holdout": (PLAIN, corpus_file("holdout.json"), "holdout.json: it isn't what the manifest froze"),
     "a file beside the corpus": (PLAIN, lambda case: case.files.write(RUN / layout.RECONSOLIDATION / "more.json", b"{}"), "more.json: the manifest doesn't list it"),
     "a kinder scorer": (PLAIN, source(SCORER), f"{SCORER}: it isn't what the manifest froze"),
-    "kinder gates": (PLAIN, source("runner/adjudicate/gating.py"), "sources.review: runner/adjudicate/gating.py isn't what was agreed on"),
-    "a kinder comparison": (PLAIN, source("runner/pipeline/reviewing.py"), "sources.comparison: runner/pipeline/reviewing.py isn't what was agreed on"),
-    "kinder words": (PLAIN, source("runner/adjudicate/telling.py"), "sources.report: runner/adjudicate/telling.py isn't what was agreed on"),
-    "one more source": (PLAIN, lambda case: case.program.update({"runner/adjudicate/more.py": b""}), "runner/adjudicate/more.py was not there when the contract was made"),
+    "kinder gates": (PLAIN, source("runner/adjudicate/gating.py"), "sources: the program isn't the one that was agreed on: runner/adjudicate/gating.py is another"),
+    "kinder signatures": (PLAIN, source("runner/adapters/ssh_signatures.py"), "runner/adapters/ssh_signatures.py is another"),
+    "kinder numbers": (PLAIN, source("runner/core/rounding.py"), "runner/core/rounding.py is another"),
+    "kinder records": (PLAIN, source("runner/collect/observing.py"), "runner/collect/observing.py is another"),
+    "a kinder summary": (PLAIN, source("runner/pipeline/concluding.py"), "runner/pipeline/concluding.py is another"),
+    "kinder commands": (PLAIN, source("runner/cli/reviewing.py"), "runner/cli/reviewing.py is another"),
+    "another way to agree": (PLAIN, lambda case: case.versions.update(krippendorff="0.9.0"), "krippendorff is 0.9.0, not 0.8.1"),
+    "a source taken away": (PLAIN, lambda case: case.program.__delitem__("runner/core/visible.py"), "runner/core/visible.py is gone"),
+    "a kinder comparison": (PLAIN, source("runner/pipeline/reviewing.py"), "runner/pipeline/reviewing.py is another"),
+    "kinder words": (PLAIN, source("runner/adjudicate/telling.py"), "runner/adjudicate/telling.py is another"),
+    "one more source": (PLAIN, lambda case: case.program.update({"runner/adjudicate/more.py": b""}), "runner/adjudicate/more.py is new"),
     "records that say nothing failed": (PLAIN, lambda case: case.files.write(RUN / layout.RECORDS, (case.files.read(RUN / layout.RECORDS) or b"").replace(b'"repetition":1', b'"repetition":2', 1)), "inputs.records: it was computed from another records.jsonl"),
     "observations that no evidence gives": (PLAIN, lambda case: case.files.write(RUN / layout.OBSERVATIONS, (case.files.read(RUN / layout.OBSERVATIONS) or b"")[:-1] + b" \n"), "reconsolidation.observations_sha256: it was computed from another observations.jsonl"),
     "a summary of other bytes": (PLAIN, lambda case: case.edit(RUN / layout.SUMMARY, lambda value: value.update(headline=[])), "its bytes are not those that were sealed"),
@@ -385,6 +394,44 @@ def test_a_document_that_was_cut_is_named(path: Path, left: str) -> None:
     assert caught.value.exit_code is ExitCode.DOES_NOT_VERIFY
     assert path.name in caught.value.diagnostics()
     assert case.files.read(OUT / "assessment.json") is None
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_that_is_missing_is_called_that(name: str) -> None:
+    """By one line, and by none that says something else of it."""
+    case = made_case()
+    case.files.remove(RUN / name)
+    with pytest.raises(PairbenchError) as caught:
+        case.score()
+    assert caught.value.exit_code is ExitCode.DOES_NOT_VERIFY
+    assert any(word in caught.value.diagnostics() for word in ("missing", "isn't there", "no contract", "no such"))
+    assert "were sealed" not in caught.value.diagnostics()
+    assert "files hold the split" not in caught.value.diagnostics()
+    named = [problem for problem in caught.value.problems if problem.document.endswith(name)]
+    assert len(named) == 1, caught.value.diagnostics()
+
+
+def test_another_version_of_the_program_is_one_fault() -> None:
+    """Not one a source: where half of them changed, who reviews is told what to do, and nothing else."""
+    case = made_case()
+    for name in [name for name in case.program if name.startswith("runner/core/") and name.endswith(".py")]:
+        if name != SCORER:
+            case.program[name] += b"# later\n"
+    with pytest.raises(PairbenchError) as caught:
+        case.score()
+    (told,) = caught.value.problems
+    assert (told.document, told.key) == (layout.CONTRACT, "sources")
+    assert told.message.count("is another") == 5
+    assert told.hint == "review the run with the code that it carries: inputs/harness of its folder"
+
+
+def test_decisions_that_can_t_be_read_are_one_fault() -> None:
+    """And not a reviewer too few as well."""
+    case = made_case()
+    case.files.write(MINE, b"{")
+    with pytest.raises(PairbenchError) as caught:
+        case.score()
+    assert len(caught.value.problems) == 1
 
 
 def test_every_fault_is_told_at_once() -> None:
@@ -567,6 +614,12 @@ def test_a_rerun_is_never_fresh() -> None:
     assert "the contract claims a fresh holdout, and the-first was scored over it before" in text
 
 
+SAME_KEY = (
+    Reviewer(name="ada", kind="human", ssh_public_key=public_key("ada", "at home")),
+    Reviewer(name="eve", kind="human", ssh_public_key=public_key("ada", "at work")),
+)
+
+
 @pytest.mark.parametrize(
     ("terms", "expected"),
     [
@@ -576,7 +629,13 @@ def test_a_rerun_is_never_fresh() -> None:
         ({"repeats": 2}, "greater than or equal to 3"),
         ({"arms": TERMS.arms[1:]}, "exactly one arm must have the mode original_only"),
         ({"arms": TERMS.arms[:2]}, "no arm has the mode connections"),
-        ({"reviewers": (*TERMS.reviewers, TERMS.reviewers[0])}, "reviewer 'ada' stands twice"),
+        ({"reviewers": (*TERMS.reviewers, TERMS.reviewers[0])}, "reviewer 'ada' stands twice, in whatever case"),
+        ({"reviewers": (Reviewer(name="ada", kind="human"), Reviewer(name="Ada", kind="human"))}, "'ada' stands twice"),
+        ({"reviewers": SAME_KEY}, "reviewers 'ada' and 'eve' have one key"),
+        (
+            {"reviewers": ({"name": "ada", "kind": "human", "ssh_public_key": "ssh-ed25519 AAAA"},)},
+            "it was cut, or mistyped",
+        ),
         ({"least_reviewers": 4}, "least_reviewers is 4, and 3 may review"),
     ],
 )

@@ -23,6 +23,7 @@ class MemoryFiles:
     links: dict[Path, str] = field(default_factory=dict)
     holders: dict[Path, str] = field(default_factory=dict)
     executable: set[Path] = field(default_factory=set)
+    secluded: set[Path] = field(default_factory=set)
     free: int = 1 << 40
     refuse: Callable[[str, Path], str] = lambda _call, _path: ""
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -83,6 +84,11 @@ class MemoryFiles:
 
     def is_executable(self, path: Path) -> bool:
         return self._found(path) in self.executable
+
+    def seclude(self, path: Path) -> None:
+        with self._lock:
+            self._ask("seclude", path)
+            self.secluded.add(self._found(path))
 
     def remove(self, path: Path) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.adapters.harness import package_sources
+from runner.adapters.harness import installed_versions, package_sources
 from tests.fakes.attempts import lines
 from tests.fakes.engine import Hang
 from tests.fakes.pods import leave
@@ -61,7 +61,7 @@ class Memories:
     @property
     def world(self) -> World:
         """The outside with the sources of this program."""
-        return replace(self.outside.world, sources=package_sources)
+        return replace(self.outside.world, sources=package_sources, versions=installed_versions)
 
     def study(self, text: str = STUDY) -> Path:
         """The study and its corpus are there."""

@@ -63,6 +63,7 @@ TERMS = Terms(
         Reviewer(name=FIXTURE, kind="fixture"),
     ),
 )
+VERSIONS = {"krippendorff": "0.8.1", "numpy": "2.0.0", "pydantic": "2.9.0", "pydantic-core": "2.23.0", "rich": "13.0.0"}
 NOTHING_INSPECTED = HoldoutRegister(inspected=())
 LOCK = Lock(
     run=RUN.name,
@@ -151,6 +152,8 @@ class Made:
     """A run, before it is written."""
 
     name: str = RUN.name
+    versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
+    """Of what was installed when its contract was made."""
     terms: Terms = TERMS
     hypotheses: Callable[[Case, int, str], list[Hypothesis]] = worded
     change: Callable[[Observation], Observation | None] = lambda seen: seen
@@ -187,7 +190,9 @@ class Made:
 
     def contract(self) -> Contract:
         found = corpus()
-        return make_contract(self.terms, Pinned(found.files, found.manifest, found.splits, sources()), self.register)
+        return make_contract(
+            self.terms, Pinned(found.files, found.manifest, found.splits, sources(), self.versions), self.register
+        )
 
 
 def write_run(files: Files, made: Made | None = None, folder: Path = RUN, register: Path = REGISTER) -> Path:
@@ -306,13 +311,16 @@ def steps_of(data: bytes) -> list[dict[str, Any]]:
     return [{name: json.loads(line)[name] for name in kept} for line in data.splitlines()]
 
 
-def world_of(files: Files, program: Mapping[str, bytes] | None = None) -> World:
+def world_of(
+    files: Files, program: Mapping[str, bytes] | None = None, versions: Mapping[str, str] | None = None
+) -> World:
     """What of the outside a review needs; `program` stands in for the files of this program."""
     outside = SimpleNamespace(
         files=files,
         entropy=FakeEntropy(),
         clock=FakeClock(),
         sources=lambda: sources() if program is None else program,
+        versions=lambda: {**VERSIONS, **(versions or {})},
         signatures=WordSignatures(files),
     )
     return cast("World", outside)

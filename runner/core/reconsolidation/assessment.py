@@ -84,6 +84,19 @@ class GateResult(Part):
     reasons: tuple[str, ...]
 
 
+class HeldFloor(Part):
+    """A figure of another study as the contract pins it, and as a newer file of that study has it."""
+
+    floor: str
+    metric: str
+    better: Literal["higher", "lower"]
+    pinned_sha256: str
+    pinned: QuantityField
+    found_sha256: str
+    """Of the newer file; "" where none was given."""
+    found: QuantityField
+
+
 class Assessment(Document):
     """`assessment.json`. Its first key says who made it."""
 
@@ -110,5 +123,6 @@ class Assessment(Document):
     agreement: Agreement
     arms: tuple[ArmReview, ...]
     v1: tuple[ArmScore, ...]
+    floors: tuple[HeldFloor, ...]
     gates: tuple[GateResult, ...]
     not_checked: tuple[str, ...]

@@ -23,15 +23,19 @@ _NEEDS_CLASS: Final = frozenset({"equivalent", "same_evidence"})
 _NEEDS_REFERENCE: Final = frozenset({"connection_cause", "connection_pattern", "summary"})
 
 
-def corpus_problems(corpora: Mapping[str, ReconsolidationCorpus]) -> tuple[Problem, ...]:
-    """Everything that is wrong with a corpus, whose splits are given by the names of their files."""
-    return tuple(_problems(corpora))
+def corpus_problems(corpora: Mapping[str, ReconsolidationCorpus], *, is_whole: bool = True) -> tuple[Problem, ...]:
+    """Everything that is wrong with a corpus, whose splits are given by the names of their files.
+
+    Of one that isn't whole, because a file is missing or can't be read, only each file by itself is looked at.
+    """
+    return tuple(_problems(corpora, is_whole=is_whole))
 
 
-def _problems(corpora: Mapping[str, ReconsolidationCorpus]) -> Iterator[Problem]:
+def _problems(corpora: Mapping[str, ReconsolidationCorpus], *, is_whole: bool) -> Iterator[Problem]:
     for document, corpus in corpora.items():
         yield from _split_problems(corpus, document)
-    yield from _between_splits(corpora)
+    if is_whole:
+        yield from _between_splits(corpora)
 
 
 def _split_problems(corpus: ReconsolidationCorpus, document: str) -> Iterator[Problem]:

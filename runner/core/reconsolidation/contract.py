@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.documents import Document, Part
+from runner.core.reconsolidation.ssh_keys import key_fault, key_identity
 from runner.core.rounding import PPM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 PersonName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,79}$")]
 Share = Annotated[str, StringConstraints(pattern=r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)$")]
 """A decimal number from 0 to 1 as text: TOML's own would be a float."""
 Mode = Literal["original_only", "merge_only", "connections"]
-PublicKey = Annotated[
-    str, StringConstraints(pattern=r"^(|(ssh|ecdsa|sk)-[a-zA-Z0-9@.-]+ [A-Za-z0-9+/=]+( [^\n\r]*)?)$")
-]
+
+
+def _public_key(line: str) -> str:
+    if fault := key_fault(line) if line else "":
+        raise ValueError(fault)
+    return line
+
+
+PublicKey = Annotated[str, StringConstraints(pattern=r"^(|[a-z0-9@.-]+ [^\n\r]*)$"), AfterValidator(_public_key)]
 
 LEAST: Final = {"precision": "0.80", "recall": "0.60", "duplicate_coverage": "0.80", "answer_lift": "0.10"}
 """A contract may ask for more and never for less."""
@@ -39,7 +50,7 @@ class Reviewer(Part):
 
 
 class Floor(Part):
-    """A figure of another study that may not be lower than it was."""
+    """A figure of another study that may not get worse than it is in a file of it."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
     file: Annotated[str, StringConstraints(pattern=r"^[^/\\\x00][^\\\x00]*$")]
@@ -47,7 +58,19 @@ class Floor(Part):
     sha256: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
     metric: Annotated[str, StringConstraints(pattern=r"^(/[^/]+)+$")]
     """A JSON pointer (RFC 6901) to an integer."""
-    at_least: int
+    better: Literal["higher", "lower"] = "higher"
+    """Which way the figure may go."""
+
+
+def _reviewer_faults(reviewers: tuple[Reviewer, ...]) -> Iterator[str]:
+    """One person isn't two: neither by a name that differs in case alone, nor by a key that another one has."""
+    names = Counter(reviewer.name.casefold() for reviewer in reviewers)
+    yield from (f"reviewer {name!r} stands twice, in whatever case" for name, count in names.items() if count > 1)
+    by_key: dict[bytes, list[str]] = {}
+    for reviewer in reviewers:
+        if reviewer.ssh_public_key:
+            by_key.setdefault(key_identity(reviewer.ssh_public_key), []).append(repr(reviewer.name))
+    yield from (f"reviewers {' and '.join(names)} have one key" for names in by_key.values() if len(names) > 1)
 
 
 class ContractArm(Part):
@@ -100,7 +123,6 @@ class Terms(Part):
             f"{what} {name!r} stands twice"
             for what, names in (
                 ("arm", [arm.name for arm in self.arms]),
-                ("reviewer", [reviewer.name for reviewer in self.reviewers]),
                 ("floor", [floor.name for floor in self.floors]),
             )
             for name in sorted({name for name in names if names.count(name) > 1})
@@ -109,6 +131,7 @@ class Terms(Part):
         if modes.count("original_only") != 1:
             faults.append("exactly one arm must have the mode original_only: the control")
         faults += [f"no arm has the mode {mode}" for mode in ("merge_only", "connections") if mode not in modes]
+        faults += _reviewer_faults(self.reviewers)
         if self.least_reviewers > len(self.reviewers):
             faults.append(f"least_reviewers is {self.least_reviewers}, and {len(self.reviewers)} may review")
         if faults:
@@ -119,6 +142,11 @@ class Terms(Part):
     def control(self) -> str:
         """The name of the arm that the others are held against."""
         return next(arm.name for arm in self.arms if arm.mode == "original_only")
+
+    @property
+    def asks_attention(self) -> bool:
+        """Whether anything depends on entries whose answer is known."""
+        return self.attention_checks > 0 and self.thresholds.ppm("attention") > 0
 
     def named(self, mode: Mode) -> tuple[str, ...]:
         """The arms of one mode."""
@@ -161,7 +189,9 @@ class Contract(Document):
     inspected: tuple[str, ...]
     """Digest of each entry of the register of inspected holdouts that lay beside the terms."""
     sources: dict[str, dict[str, str]]
-    """`review`, `comparison` and `report` -> path of each source -> digest."""
+    """`review`, `comparison` and `report`, and what they import (`imported`) -> path of each source -> digest."""
+    dependencies: dict[str, str]
+    """Distributions that decide about figures or about what is accepted -> version."""
 
     @classmethod
     def rule_digest(cls) -> Digest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,3 +245,14 @@ def test_what_the_system_forbids_is_told_with_its_path(call: str, tmp_path: Path
     with pytest.raises(EnvironmentNotReady) as caught:
         calls[call]()
     assert caught.value.problems[0].document.startswith("/proc/self/")
+
+
+def test_what_is_secluded_is_its_owner_s_alone(tmp_path: Path) -> None:
+    """Whatever the mask allows; a folder that wasn't there is made."""
+    disk = Disk()
+    disk.seclude(tmp_path / "a/private")
+    disk.write(tmp_path / "a/private/key", b"secret")
+    disk.seclude(tmp_path / "a/private/key")
+    assert stat.S_IMODE((tmp_path / "a/private").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "a/private/key").stat().st_mode) == 0o600
+    assert disk.read(tmp_path / "a/private/key") == b"secret"

@@ -12,7 +12,7 @@ import pytest
 from runner.adapters.disk import Disk
 from runner.adapters.ssh_signatures import NAMESPACE, SshSignatures
 from runner.core.errors import EnvironmentNotReady
-from tests.fakes.signatures import WordSignatures
+from tests.fakes.signatures import WordSignatures, public_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def ssh_key(folder: Path, name: str) -> tuple[Path, str]:
 
 def word_key(folder: Path, word: str) -> tuple[Path, str]:
     (folder / word).write_bytes(b"private " + word.encode())
-    return folder / word, f"ssh-word {word}"
+    return folder / word, public_key(word)
 
 
 @pytest.fixture(params=["ssh-keygen", "fake"])
@@ -114,3 +114,9 @@ def test_a_machine_without_the_program_says_so(tmp_path: Path) -> None:
     """And what to install."""
     with pytest.raises(EnvironmentNotReady, match="install the OpenSSH client"):
         SshSignatures(str(tmp_path / "absent")).fault(DATA, b"", "ssh-ed25519 AAAA")
+
+
+def test_what_is_longer_than_any_signature_is_refused_at_once() -> None:
+    """Without the program that would read it: this one isn't there."""
+    fault = SshSignatures("/nowhere/ssh-keygen").fault(DATA, b"x" * 50_000_000, public_key("ada"))
+    assert fault == "no signature has 50000000 bytes"

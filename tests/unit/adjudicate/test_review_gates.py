@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.core.canonical import sha256_digest
+from runner.core.errors import StudyError
 from runner.core.outcomes import Outcome
 from runner.core.reconsolidation.contract import Floor
 from runner.core.reconsolidation.observation import Hypothesis, Invalid, Observation, Violation
@@ -22,6 +23,7 @@ from tests.fakes.reviews import (
     PERSON,
     REGISTER,
     RUN,
+    TERMS,
     Made,
     changed,
     decided,
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     from runner.core.reconsolidation.assessment import Assessment
 
 REVIEW, OUT = Path("/review"), Path("/out")
-SUMMARY = b'{"gates":[{"figure":41}],"a/b":{"c":7},"name":"x"}\n'
 Decide = Callable[[Entry], Decision]
 
 
 def assessed(
-    made: Made | None = None, *people: tuple[str, Decide], kind: str = "human"
+    made: Made | None = None,
+    *people: tuple[str, Decide],
+    kind: str = "human",
+    newer: Mapping[str, bytes] | None = None,
 ) -> tuple[Assessment, str, MemoryFiles]:
     """The assessment of a run by these people, by one who judges rightly where none are named."""
     files = MemoryFiles()
@@ -50,7 +54,11 @@ def assessed(
     for name, decide in people or ((PERSON, judge),):
         paths.append(Path(f"/{name}.json"))
         files.write(paths[-1], decided(packet, name, decide, kind).to_bytes())
-    found, text = score(world_of(files), Scoring(REVIEW, tuple(paths), OUT, REGISTER))
+    floors = {}
+    for name, data in (newer or {}).items():
+        floors[name] = Path(f"/{name}-now.json")
+        files.write(floors[name], data)
+    found, text = score(world_of(files), Scoring(REVIEW, tuple(paths), OUT, REGISTER, floors))
     return found, text, files
 
 
@@ -135,7 +143,16 @@ RUNS: dict[str, tuple[Made, set[str]]] = {
         {
             *(f"answer_lift/connections/{split}" for split in ("development", "holdout")),
             *(f"answer_lift/connections-second/{split}" for split in ("development", "holdout")),
+            *(f"control_references/original_only/{split}" for split in ("development", "holdout")),
         },
+    ),
+    "a control that answers nothing": (
+        Made(change=without_answers("original_only")),
+        {f"control_references/original_only/{split}" for split in ("development", "holdout")},
+    ),
+    "a control that answers nothing in one repeat": (
+        Made(change=lambda seen: without_answers("r2.original_only")(seen) if seen.trial[0] == "h" else seen),
+        {"control_references/original_only/holdout"},
     ),
     "abstaining everywhere": (
         Made(hypotheses=silent),
@@ -253,27 +270,100 @@ def test_attention_checks_are_in_no_denominator() -> None:
     assert "attention: the contract asks for no entries whose answer is known" in without.not_checked
 
 
+PINNED = b'{"format":"f","study":"other","gates":[{"figure":41}],"a/b":{"c":7},"name":"x"}\n'
+
+
+def newer(figure: int, study: str = "other") -> bytes:
+    return b'{"format":"f","study":"%s","gates":[{"figure":%d}],"a/b":{"c":%d},"name":"y"}' % (
+        study.encode(),
+        figure,
+        figure,
+    )
+
+
 @pytest.mark.parametrize(
-    ("metric", "least", "data", "reason"),
+    ("floor", "data", "figure", "reasons"),
     [
-        ("/gates/0/figure", 41, SUMMARY, None),
-        ("/a~1b/c", 7, SUMMARY, None),
-        ("/gates/0/figure", 42, SUMMARY, ()),
-        ("/gates/1/figure", 1, SUMMARY, ("inputs/floors/cost.json has nothing at /gates/1/figure",)),
-        ("/name", 1, SUMMARY, ('what inputs/floors/cost.json has at /name is no integer: "x"',)),
-        ("/a~1b/c", 7, SUMMARY + b" ", ("inputs/floors/cost.json isn't the file that the contract names",)),
-        ("/a~1b/c", 7, None, ("inputs/floors/cost.json is missing",)),
+        ({"metric": "/gates/0/figure"}, newer(41), "41", ()),
+        ({"metric": "/gates/0/figure"}, newer(40), "40", ()),
+        ({"metric": "/a~1b/c"}, newer(8), "8", ()),
+        ({"metric": "/a~1b/c", "better": "lower"}, newer(7), "7", ()),
+        ({"metric": "/a~1b/c", "better": "lower"}, newer(8), "8", ()),
+        ({"metric": "/a~1b/c"}, None, "unavailable", ("no newer file was given: --floor cost=FILE",)),
+        (
+            {"metric": "/a~1b/c"},
+            PINNED,
+            "unavailable",
+            ("the newer file of floor cost is the one that the contract names: nothing was measured since",),
+        ),
+        (
+            {"metric": "/a~1b/c"},
+            newer(9, "mine"),
+            "unavailable",
+            ("the newer file of floor cost is of another study: f mine, not f other",),
+        ),
+        (
+            {"metric": "/name"},
+            newer(9),
+            "unavailable",
+            (
+                'what the file of floor cost has at /name is no integer: "x"',
+                'what the newer file of floor cost has at /name is no integer: "y"',
+            ),
+        ),
+        (
+            {"metric": "/a~1b/c"},
+            b"no JSON",
+            "unavailable",
+            ("the newer file of floor cost is of another study: nothing, not f other",),
+        ),
     ],
 )
-def test_a_floor_of_another_study_holds(
-    metric: str, least: int, data: bytes | None, reason: tuple[str, ...] | None
+def test_a_figure_of_another_study_may_not_get_worse(
+    floor: dict[str, Any], data: bytes | None, figure: str, reasons: tuple[str, ...]
 ) -> None:
-    """The figure, in the very file that the contract names, isn't lower than it was."""
-    floor = Floor(name="cost", file="cost.json", sha256=sha256_digest(SUMMARY), metric=metric, at_least=least)
-    made = replace(changed(Made(), floors=(floor,)), floors={} if data is None else {"cost": data})
-    found, _, _ = assessed(made)
+    """The newer file says what it is now, the one that the contract names what it was; both go into the assessment."""
+    made, held = with_floor(**floor)
+    found, _, _ = assessed(made, newer={} if data is None else {"cost": data})
     gate = next(gate for gate in found.gates if gate.gate == "floor cost")
-    assert (gate.verdict, gate.reasons) == (("passed", ()) if reason is None else ("failed", reason))
+    is_kept = (figure, held.better) in {("41", "higher"), ("8", "higher"), ("7", "lower")}
+    assert (gate.verdict, gate.figure, gate.reasons) == ("passed" if is_kept else "failed", figure, reasons)
+    (told,) = found.floors
+    assert told.pinned_sha256 == sha256_digest(PINNED)
+    assert told.found_sha256 == ("" if data is None else sha256_digest(data))
+
+
+def with_floor(**floor: Any) -> tuple[Made, Floor]:
+    """A run whose contract names a figure of another study."""
+    held = Floor(name="cost", file="cost.json", sha256=sha256_digest(PINNED), **floor)
+    return replace(changed(Made(), floors=(held,)), floors={"cost": PINNED}), held
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(PINNED + b" ", "the file of floor cost isn't the file that the contract names"), (None, "is missing")],
+)
+def test_a_floor_whose_own_file_is_another_is_not_held(data: bytes | None, reason: str) -> None:
+    """Whatever the newer one says."""
+    made, _ = with_floor(metric="/a~1b/c")
+    found, _, _ = assessed(replace(made, floors={} if data is None else {"cost": data}), newer={"cost": newer(9)})
+    gate = next(gate for gate in found.gates if gate.gate == "floor cost")
+    assert gate.verdict == "failed"
+    assert reason in gate.reasons[0]
+
+
+def test_a_file_for_no_floor_is_refused() -> None:
+    """By the names of those that there are; nothing is written."""
+    with pytest.raises(StudyError, match="the contract has no floor 'price'"):
+        assessed(with_floor(metric="/a~1b/c")[0], newer={"price": newer(9)})
+
+
+def test_checks_that_nobody_has_to_know_are_told() -> None:
+    """A threshold of nothing is no gate."""
+    thresholds = {**TERMS.thresholds.__dict__, "attention": "0"}
+    found, text, _ = assessed(changed(Made(), thresholds=thresholds))
+    assert not [gate for gate in found.gates if gate.gate == "attention"]
+    assert "not checked: attention: the contract asks nobody to know any of them" in text
 
 
 def test_the_holdout_is_marked_by_the_first_run_that_is_scored() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from typing import Protocol
 import pytest
 
 from runner.adapters.disk import Disk
+from runner.adapters.harness import installed_versions
 from runner.cli import main
 from runner.core.reconsolidation.packet import Packet
-from tests.fakes.reviews import FIXTURE, PERSON, decided, write_run
+from tests.fakes.reviews import FIXTURE, PERSON, Made, decided, write_run
 
 REGISTER = Path("study/holdout-register.json")
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with one run and a register."""
     monkeypatch.chdir(tmp_path)
-    write_run(Disk(), None, tmp_path / "runs/one", tmp_path / REGISTER)
+    write_run(Disk(), Made(versions=installed_versions()), tmp_path / "runs/one", tmp_path / REGISTER)
     return tmp_path
 
 
@@ -85,6 +87,8 @@ def test_from_a_run_to_an_assessment(here: Path, ran: Review) -> None:
         "public/form.html",
         "public/packet.json",
     ]
+    modes = {name: stat.S_IMODE((here / "review" / name).stat().st_mode) for name in ("private", "private/key.json")}
+    assert modes == {"private": 0o700, "private/key.json": 0o600}
     person = write_decisions(here, PERSON, "human")
     fixture = write_decisions(here, FIXTURE, "fixture")
     done = ran("score", "review", "--decisions", str(fixture), "--out", "fixture")
@@ -152,7 +156,7 @@ def test_a_contract_can_be_looked_at_before_a_run(here: Path, ran: Review) -> No
     found = json.loads(done.out)
     assert (found["format"], found["version"]) == ("pairbench/review-contract", 2)
     assert set(found["corpus"]) == {"development.json", "holdout.json", "manifest.json"}
-    assert set(found["sources"]) == {"review", "comparison", "report"}
+    assert set(found["sources"]) == {"review", "comparison", "report", "imported"}
     assert all(found["sources"].values())
 
 
@@ -236,3 +240,15 @@ def test_a_contract_without_a_register_says_what_to_put_there(here: Path, ran: R
     assert done.code == 2
     assert '{"format":"pairbench/holdout-register","inspected":[],"version":1}' in done.errors
     assert "--register" not in done.errors
+
+
+def test_a_floor_is_given_by_name_and_file(here: Path, ran: Review) -> None:
+    """Once each."""
+    ran("prepare", "one", "--out", "review")
+    for told, expected in (
+        (("--floor", "cost"), "'cost' isn't NAME=FILE"),
+        (("--floor", "cost=a", "--floor", "cost=b"), "it is given twice"),
+        (("--floor", "cost=a"), "the contract has no floor 'cost' (it has: none)"),
+    ):
+        done = ran("score", "review", "--decisions", str(write_decisions(here, PERSON, "human")), *told)
+        assert (done.code, expected in done.errors) == (2, True), done.errors

@@ -36,7 +36,6 @@ name = "recall"
 file = "other/summary.json"
 sha256 = "DIGEST"
 metric = "METRIC"
-at_least = 800000
 """
 
 
@@ -90,6 +89,12 @@ def test_everything_that_decides_a_verdict_is_pinned(outside: Surroundings) -> N
     planned = plan_study(Memories(outside).world, path)
     assert planned.contract is not None
     pinned = {name for group in planned.contract.sources.values() for name in group}
-    names = ("contracts", "control", "measuring", "observing", "reviewed", "reviewing")
-    assert {f"runner/pipeline/{name}.py" for name in names} <= pinned
+    names = ("chronicle", "concluding", "contracts", "control", "measuring", "observing", "reviewed", "reviewing")
+    assert {f"runner/pipeline/{name}.py" for name in (*names, "submitted")} <= pinned
+    core = ("canonical", "documents", "layout", "quantities", "records", "rounding", "usage", "visible")
+    assert {f"runner/core/{name}.py" for name in core} <= pinned
+    others = ("adapters/ssh_signatures", "cli/reviewing", "collect/observing", "plan/reconsolidation")
+    assert {f"runner/{name}.py" for name in others} <= pinned
+    assert set(planned.contract.dependencies) == {"krippendorff", "numpy", "pydantic", "pydantic-core"}
+    assert "not installed" not in planned.contract.dependencies.values()
     assert all(name in package_sources() for name in pinned)
