@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
     [
         ("overhead.py", ["--rounds", "1", "--repetitions", "1"], "wall_ms_per_trial"),
         ("ending.py", ["--pods", "1"], "ms"),
+        pytest.param("archiving.py", ["gateway", "--rounds", "1"], "ratios", marks=pytest.mark.daemon),
         ("indexing.py", ["--passages", "200", "--queries", "5"], "search"),
     ],
 )
