@@ -15,18 +15,34 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from runner.adjudicate.rewording import names_of, rewordings
+from runner.core.reconsolidation.corpus import ReconsolidationCorpus
+
 ROOT = Path(__file__).resolve().parent.parent
 PAIRBENCH = ROOT / ".venv/bin/pairbench"
 CORPUS = ROOT / "corpora/reconsolidation"
 REVIEWER = "fixture"
 
 
+def sayings() -> dict[str, set[str]]:
+    """Meaning of each reference -> the ways in which an entry whose answer is known may say it."""
+    found: dict[str, set[str]] = {}
+    for split in ("development", "holdout"):
+        data = (CORPUS / "v1" / f"{split}.json").read_bytes()
+        corpus = ReconsolidationCorpus.from_bytes(data, split)
+        names = names_of(corpus)
+        meanings = [reference.meaning for case in corpus.cases for reference in case.hypotheses]
+        found |= {meaning: {meaning, *rewordings(meaning, names)} for meaning in meanings}
+    return found
+
+
 def decided(packet: dict[str, Any], empty: dict[str, Any], accepted: set[str]) -> dict[str, Any]:
     """The decisions of a fixture that calls the `accepted` sentences, and those of a reference, equivalent."""
+    known = sayings()
     decisions = []
     for entry in packet["entries"]:
         exact = [one for one in entry["references"] if one["support"] == entry["support"]]
-        same = [one for one in exact if entry["candidate"] == one["meaning"]]
+        same = [one for one in exact if entry["candidate"] in known[one["meaning"]]]
         same = same or (exact if entry["candidate"] in accepted else [])
         decisions.append(
             {

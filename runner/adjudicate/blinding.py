@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from runner.adjudicate.attention import checks_of
 from runner.adjudicate.naming import keyed
 from runner.adjudicate.packet import Permitted, Shown, Statement, make_packet
 from runner.core.errors import EvidenceError, Problem
@@ -12,10 +13,11 @@ from runner.core.layout import OBSERVATIONS
 from runner.core.reconsolidation.key import Key, KeyEntry, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from runner.adjudicate.attention import Check
     from runner.core.plan import PlannedTrial
-    from runner.core.reconsolidation.corpus import Case, ReconsolidationCorpus, Reference
+    from runner.core.reconsolidation.corpus import Case, ReconsolidationCorpus
     from runner.core.reconsolidation.identity import RunIdentity
     from runner.core.reconsolidation.observation import Observation
     from runner.core.reconsolidation.packet import Packet
@@ -31,17 +33,6 @@ class Bound:
     run: RunIdentity
     observations_sha256: str
     contract_sha256: str
-
-
-@dataclass(frozen=True)
-class _Check:
-    """An entry whose answer is known."""
-
-    kind: Literal["positive", "negative"]
-    split: str
-    case: str
-    reference: Reference
-    candidate: str
 
 
 def outputs_of(
@@ -95,8 +86,8 @@ def blind(
     Neither depends on the order of `outputs`; `unblind` gives them back.
     """
     cases = {case.id: case for corpus in corpora.values() for case in corpus.cases}
-    known = list(_attention(corpora, bound.secret, checks))
-    made: list[tuple[str, Output, _Check | None]] = [(_name(bound.secret, one), one, None) for one in outputs]
+    known = checks_of(corpora, bound.secret, checks)
+    made: list[tuple[str, Output, Check | None]] = [(_name(bound.secret, one), one, None) for one in outputs]
     made += [(_check_name(bound.secret, check), _NO_OUTPUT, check) for check in known]
     packet, names = make_packet(bound.secret, (_shown(*one, cases) for one in made))
     origins = {entry: (output, check) for entry, output, check in made}
@@ -158,11 +149,11 @@ def _name(secret: str, output: Output) -> str:
     return keyed(secret, "e", "output", output.trial, output.case, str(output.index))
 
 
-def _check_name(secret: str, check: _Check) -> str:
+def _check_name(secret: str, check: Check) -> str:
     return keyed(secret, "e", "check", check.kind, check.case, check.reference.id)
 
 
-def _shown(entry: str, output: Output, check: _Check | None, cases: Mapping[str, Case]) -> Shown:
+def _shown(entry: str, output: Output, check: Check | None, cases: Mapping[str, Case]) -> Shown:
     case = cases[check.case if check else output.case]
     return Shown(
         entry=entry,
@@ -173,22 +164,3 @@ def _shown(entry: str, output: Output, check: _Check | None, cases: Mapping[str,
         ),
         references=tuple(Permitted(item.id, item.meaning, item.support) for item in case.hypotheses),
     )
-
-
-def _attention(corpora: Mapping[str, ReconsolidationCorpus], secret: str, checks: int) -> Iterator[_Check]:
-    """Half of them repeat a reference; the others say no more than one of its sources does, which connects nothing."""
-    pairs = sorted(
-        (
-            (keyed(secret, "a", case.id, reference.id), split, case, reference)
-            for split, corpus in corpora.items()
-            for case in corpus.cases
-            for reference in case.hypotheses
-        ),
-        key=lambda pair: pair[0],
-    )
-    for number, (_, split, case, reference) in enumerate(pairs[:checks]):
-        seed = case.seed(min(reference.support, key=lambda member: keyed(secret, "a", case.id, member)))
-        if number % 2 == 0:
-            yield _Check("positive", split, case.id, reference, reference.meaning)
-        elif seed is not None:
-            yield _Check("negative", split, case.id, reference, seed.statement)

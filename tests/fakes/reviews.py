@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from runner.adapters.harness import package_sources
 from runner.adjudicate.contracting import Pinned, make_contract
+from runner.adjudicate.rewording import names_of, rewordings
 from runner.core import layout
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.ledger import GENESIS, next_line
@@ -326,10 +327,25 @@ def world_of(
     return cast("World", outside)
 
 
+@cache
+def reworded() -> dict[str, frozenset[str]]:
+    """Meaning of each reference -> the ways in which an attention check may say it."""
+    return {
+        reference.meaning: frozenset(rewordings(reference.meaning, names_of(split)))
+        for split in corpus().splits.values()
+        for case in split.cases
+        for reference in case.hypotheses
+    }
+
+
 def judge(entry: Entry) -> Decision:
-    """What a reviewer says who believes a candidate that has the words of a reference, and no denial before it."""
+    """What a reviewer says who believes a candidate that has the words of a reference, and no denial before it.
+
+    They also see when a reference is said in other words.
+    """
     for reference in entry.references:
-        same = entry.candidate.startswith(reference.meaning[:-1]) and reference.support == entry.support
+        says = entry.candidate.startswith(reference.meaning[:-1]) or entry.candidate in reworded()[reference.meaning]
+        same = says and reference.support == entry.support
         if same:
             return Decision(entry=entry.entry, decision="equivalent", reference=reference.reference)
     return Decision(entry=entry.entry, decision="not_equivalent", reference=None)
