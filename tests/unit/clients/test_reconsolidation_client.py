@@ -97,6 +97,33 @@ def test_no_label_is_among_what_trials_are_given(study: ResolvedStudy) -> None:
     assert looked == 16
 
 
+def test_no_reference_stands_in_what_any_container_is_given(study: ResolvedStudy) -> None:
+    """Of the gateway's neither, whose scripted model says what it was written to say: in words of its own.
+
+    Case, a period and white space make no other sentence of it.
+    """
+    meanings = {_plain(text) for text in _meanings()}
+    given = {name: data.decode("utf-8") for name, data in _files(study)}
+    given |= {f"{arm.name} script": arm.script.to_bytes().decode("utf-8") for arm in study.arms if arm.script}
+    assert sum(name.endswith(" script") for name in given) == 2
+    found = [(name, text) for name, written in given.items() for text in meanings if text in _plain(written)]
+    assert found == []
+    repeated = f'{{"statement": "So {next(iter(_meanings()))}"}}'
+    assert [text for text in meanings if text in _plain(repeated)] != []
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip(".")
+
+
+def _meanings() -> list[str]:
+    corpora = [
+        ReconsolidationCorpus.from_bytes((FOLDER / "v1" / f"{split}.json").read_bytes(), split)
+        for split in ("development", "holdout")
+    ]
+    return [reference.meaning for corpus in corpora for case in corpus.cases for reference in case.hypotheses]
+
+
 def test_the_search_for_labels_finds_one_that_is_there(study: ResolvedStudy) -> None:
     """Texts in JSON are looked for as they are read, not as they are escaped."""
     texts, words = _secrets()
