@@ -1,7 +1,11 @@
-# The runner's own image: the command line program, for a host that has an engine but no Python.
+# The runner's own image: the command line program, for a host that has an engine but no Python. In a checkout:
 #
 #   docker build --tag pairbench .
-#   docker run --rm --volume /var/run/docker.sock:/var/run/docker.sock --volume "$PWD:/study" pairbench doctor
+#   docker run --rm --volume /var/run/docker.sock:/var/run/docker.sock --volume "$PWD:/study" pairbench \
+#       run corpora/smoke/study.toml
+#
+# The mounted socket is root on the host: whatever runs in this container can start any other, with any folder of the
+# host in it. Give it only to code that you would run as root. What the program writes below $PWD belongs to root.
 #
 # It builds without BuildKit, from any base with Python 3.11 or newer and venv. The private engine of `make engine` gives
 # containers no way out, so a build there takes the host's network:
@@ -18,7 +22,9 @@ RUN /opt/pairbench/bin/python -m pip install --no-cache-dir --disable-pip-versio
 COPY pyproject.toml README.md LICENSE ./
 COPY runner runner
 RUN /opt/pairbench/bin/python -m pip install --no-cache-dir --disable-pip-version-check --no-compile \
-        --no-index --no-deps --no-build-isolation .
+        --no-index --no-deps --no-build-isolation . \
+    # What it was installed by lies with it, so that its runs name the hashes of what they needed.
+    && cp requirements/runtime.txt /opt/pairbench/lib/python3*/site-packages/pairbench-*.dist-info/requirements.txt
 
 FROM ${BASE}
 COPY --from=build /opt/pairbench /opt/pairbench

@@ -88,9 +88,9 @@ def archive_runs(world: World, folders: Sequence[Path], order: Order) -> Written
     locks = {name: Lock.from_bytes(required(world.files, folder, layout.LOCK), name) for name, folder in runs.items()}
     pins = {pin.config_digest: pin for lock in locks.values() for pin in lock.images}
     images = [archivable(world, pin) for pin in pins.values()]
-    if order.runner:
-        images.append(_runner_image(world))
     codes = [_code_of(world, folder, locks[name]) for name, folder in runs.items()]
+    if order.runner:
+        images.append(_runner_image(world, _shared(codes)))
     world.progress.step(f"packing {len(runs)} runs and {len(images)} images")
     contents = Contents(
         created_by=world.harness,
@@ -220,9 +220,15 @@ def _code_of(world: World, folder: Path, lock: Lock) -> HarnessFiles | None:
     return harness_in(lock.harness, kept) if kept else None
 
 
-def _runner_image(world: World) -> ArchivableImage:
+def _shared(codes: Sequence[HarnessFiles | None]) -> HarnessFiles | None:
+    """The code of all runs, if it is one: what reruns them then, years later, is what ran them."""
+    found = {code.pin.source_sha256: code for code in codes if code is not None}
+    return next(iter(found.values())) if len(found) == 1 and None not in codes else None
+
+
+def _runner_image(world: World, code: HarnessFiles | None = None) -> ArchivableImage:
     world.progress.step("building the image that runs the program")
-    return _archivable(imaging.runner_image(world), "runner", world.build.store)
+    return _archivable(imaging.runner_image(world, code), "runner", world.build.store)
 
 
 def _archivable(image: BuiltImage, role: Role, store: Store) -> ArchivableImage:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from runner.archives.harness import HarnessFiles
     from runner.images.oci import BuiltImage
     from runner.pipeline.world import World
     from runner.ports.engine import Engine, ImageFacts
@@ -69,10 +70,10 @@ def relock_images(world: World, names: Sequence[str] = (), *, layers_only: bool)
     return relock(world.build, names=names)
 
 
-def runner_image(world: World) -> BuiltImage:
-    """The image of this program, built or taken from the cache, with the code at hand in it; raises as `build`."""
+def runner_image(world: World, code: HarnessFiles | None = None) -> BuiltImage:
+    """The image of this program, built or taken from the cache, with `code` or the code at hand in it."""
     (image,) = build(world, [RUNNER_IMAGE])
-    harness = world.code()
+    harness = code or world.code()
     made_of = f"{NAME} {harness.pin.version}, {harness.pin.source_sha256}"
     return with_harness(image, installed_files(harness), world.build.store, made_of)
 

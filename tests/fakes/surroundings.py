@@ -133,6 +133,9 @@ licence = "CC0-1.0"
 splitter = { name = "lines-1" }
 parts = [{ kind = "files", path = "files", into = "notes" }]
 """
+INSTALLED = Installation(
+    "0.1.0", "3.11.7", ">=3.11", "Apache-2.0", ("click>=8.1",), {"pairbench": "runner.cli:main"}, b"click==8.0.1\n"
+)
 CODE = harness_of(
     {
         "runner/__init__.py": b'__version__ = "0.1.0"\n',
@@ -144,9 +147,7 @@ def main():
     sys.exit(4)
 """,
     },
-    Installation(
-        "0.1.0", "3.11.7", ">=3.11", "Apache-2.0", ("click>=8.1",), {"pairbench": "runner.cli:main"}, b"click==8.0.1\n"
-    ),
+    INSTALLED,
 )
 PLAN_NOTE = "We move to Lisbon in May.\nNobody knows why.\n"
 

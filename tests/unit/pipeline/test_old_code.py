@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runner.archives.harness import harness_of, installed_files
 from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, EvidenceError
+from runner.core.tars import files_of
 from runner.images.relock import relock
+from runner.pipeline.archiving import _shared
 from runner.pipeline.concluding import conclude, verify_evidence
 from runner.pipeline.executing import run_study
+from runner.pipeline.imaging import runner_image
 from runner.pipeline.old_code import contained, other_versions, versions_of_image, with_code
 from tests.fakes.engine import Hang
 from tests.fakes.image_tools import FakeIndex, wheel
-from tests.fakes.surroundings import CODE, build_in, make_images, surroundings
+from tests.fakes.surroundings import CODE, INSTALLED, build_in, make_images, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,3 +165,20 @@ def test_evidence_is_held_by_the_code_at_hand_before_any_other_runs(ran: tuple[S
     assert [str(problem) for problem in verify_evidence(made.files, folder)[1]] == [
         "inputs/more.json: the ledger does not know this file"
     ]
+
+
+def test_the_runner_of_an_archive_holds_the_code_of_its_runs(ran: tuple[Surroundings, Path]) -> None:
+    """If they are all of one and keep it; else the code at hand, that of the archive itself."""
+    made, _ = ran
+    other = harness_of({"runner/__init__.py": b"OTHER = 1\n"}, INSTALLED)
+    assert _shared([other, other]) == other
+    assert _shared([other, CODE]) is None
+    assert _shared([other, None]) is None
+    assert _shared([]) is None
+    for code, kept in ((other, other), (None, CODE)):
+        image = runner_image(made.world, code)
+        files = dict(installed_files(kept))
+        layer = b"".join(made.world.build.store.read_blob(image.layers[-1].diff_id))
+        found = files_of(layer, "layer")
+        assert found == {f"opt/pairbench/harness/{name}": data for name, data in files.items()}
+        assert image.layers[-1].made_of == f"pairbench 0.1.0, {kept.pin.source_sha256}"
