@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from runner.archives.frame import INDEX, blob_entry
 from runner.archives.harness import source_digest_of_wheel, wheel_name
 from runner.archives.places import part_fault
-from runner.archives.trees import read_tree
+from runner.archives.trees import harness_pin, last_line_digest, read_tree
 from runner.archives.trials import members
 from runner.core import layout
 from runner.core.canonical import Digest, parse_json
@@ -92,7 +92,7 @@ def read_trees(index: ArchiveIndex, store: Store) -> dict[str, RunTree]:
                     f"the archive has no {listed.digest} of {listed.size} bytes", document=entry, key=path
                 )
             used.add(listed.digest)
-        _check_run(run, tree, entry)
+        _check_run(run, tree, entry, store)
         found[name] = tree
     for surplus in sorted(set(index.blobs) - used):
         raise EvidenceError("nothing in the archive uses it", document=entry_of(index, surplus))
@@ -169,13 +169,17 @@ def _repository(image: ArchivedImage) -> str:
     return found[1] if found is not None and f"sha256:{digest}" == image.config else ""
 
 
-def _check_run(run: ArchivedRun, tree: RunTree, entry: str) -> None:
-    summary = tree.files.get(layout.SUMMARY)
-    lock = tree.files.get(layout.LOCK)
+def _check_run(run: ArchivedRun, tree: RunTree, entry: str, store: Store) -> None:
+    """What the index says of a run is what the run's own files say."""
+    lock, ledger, summary = (tree.files.get(name) for name in (layout.LOCK, layout.LEDGER, layout.SUMMARY))
     if lock is None or lock.digest != run.lock_sha256:
         raise EvidenceError("its lock isn't the one of the index", document=entry, key=layout.LOCK)
     if (summary.digest if summary else "") != run.summary_sha256:
         raise EvidenceError("its summary isn't the one of the index", document=entry, key=layout.SUMMARY)
+    if ledger is None or last_line_digest(store.read_blob(ledger.digest)) != run.ledger_head:
+        raise EvidenceError("its ledger ends otherwise than the index says", document=entry, key=layout.LEDGER)
+    if harness_pin(b"".join(store.read_blob(lock.digest))) != run.harness:
+        raise EvidenceError("its code isn't the one of the index", document=entry, key=layout.LOCK)
 
 
 def _refused(message: str, key: str) -> EvidenceError:

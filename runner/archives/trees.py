@@ -7,16 +7,19 @@ small files that no other trial has.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.places import TOP, is_left_out, part_fault, path_problems
 from runner.core import layout
-from runner.core.canonical import Digest, canonical_line, parse_digest, parse_lines
+from runner.core.canonical import Digest, canonical_line, parse_digest, parse_json, parse_lines, sha256_digest
+from runner.core.documents import validated
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
+from runner.core.lock import HarnessPin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from runner.core.canonical import Json
@@ -122,6 +125,26 @@ def read_tree(data: bytes, document: str) -> RunTree:
     if tree.to_bytes() != data:
         raise EvidenceError("its lines aren't sorted, or not canonical", document=document)
     return tree
+
+
+def last_line_digest(chunks: Iterable[bytes]) -> Digest:
+    """The digest of the last line of a ledger, its end included: the head of its chain."""
+    line = rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        line = lines[-1] + b"\n" if lines else line
+    return sha256_digest(rest or line)
+
+
+def harness_pin(lock: bytes) -> HarnessPin:
+    """The code that a lock names, whatever else a lock of that version says.
+
+    Raises:
+        EvidenceError: it names none.
+    """
+    value = parse_json(lock, layout.LOCK)
+    harness = value.get("harness") if isinstance(value, Mapping) else None
+    return validated(HarnessPin, harness, layout.LOCK, EvidenceError)
 
 
 def _line(kind: str, name: str, listed: Listed) -> dict[str, Json]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,23 +22,22 @@ from runner.archives.places import part_fault
 from runner.archives.readme import readme_of
 from runner.archives.split import WholeFiles, translated
 from runner.archives.spool import Spool
-from runner.archives.trees import Listed, RunTree, find_files
+from runner.archives.trees import Listed, RunTree, find_files, harness_pin, last_line_digest
 from runner.archives.trials import tar_chunks, tar_size
 from runner.core import layout
-from runner.core.canonical import Digest, parse_json, sha256_digest
-from runner.core.documents import validated
+from runner.core.canonical import Digest, sha256_digest
 from runner.core.errors import EvidenceError
-from runner.core.lock import HarnessPin, ImagePin
 from runner.images.store import Store
 from runner.images.tarball import end_of_archive, padding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from runner.archives.harness import HarnessFiles
     from runner.archives.index import Encoding, Role
     from runner.archives.trees import FoundFiles
+    from runner.core.lock import HarnessPin, ImagePin
 
 _NEEDED: Final = (layout.LOCK, layout.LEDGER)
 
@@ -176,8 +174,8 @@ def _run(name: str, folder: Path, found: FoundFiles, spool: Spool, *, verified: 
     return ArchivedRun(
         lock_sha256=files[layout.LOCK].digest,
         summary_sha256=files[layout.SUMMARY].digest if layout.SUMMARY in files else "",
-        ledger_head=_ledger_head(folder / layout.LEDGER),
-        harness=_harness_pin(folder / layout.LOCK),
+        ledger_head=last_line_digest(_file_chunks(folder / layout.LEDGER)),
+        harness=harness_pin(b"".join(_file_chunks(folder / layout.LOCK))),
         verified=verified,
         tree=tree,
     )
@@ -215,17 +213,3 @@ def _file_chunks(path: Path) -> Iterator[bytes]:
 
 def _below_chunks(folder: Path, path: str) -> Iterator[bytes]:
     return _file_chunks(folder / path)
-
-
-def _ledger_head(path: Path) -> Digest:
-    last = b""
-    with translated(path), path.open("rb") as stream:
-        for line in stream:
-            last = line
-    return sha256_digest(last)
-
-
-def _harness_pin(path: Path) -> HarnessPin:
-    value = parse_json(b"".join(_file_chunks(path)), layout.LOCK)
-    harness = value.get("harness") if isinstance(value, Mapping) else None
-    return validated(HarnessPin, harness, layout.LOCK, EvidenceError)

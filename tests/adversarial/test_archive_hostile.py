@@ -19,13 +19,12 @@ from runner.archives.trials import tar_chunks
 from runner.archives.writing import write_archive
 from runner.core.canonical import canonical_line, digest_of, sha256_digest
 from runner.core.errors import EvidenceError, ExitCode
-from tests.fakes.archives import Forger, contents, image, tar
+from tests.fakes.archives import LOCK, PIN, Forger, contents, image, tar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-LOCK = b"{}\n"
 GIB = 1 << 30
 
 
@@ -75,7 +74,7 @@ def test_paths_that_lead_elsewhere(tmp_path: Path, path: str) -> None:
 
 def test_names_that_arent_text(tmp_path: Path) -> None:
     """Half of a surrogate pair names no file."""
-    odd = b'{"path":"inputs/\\ud800","sha256":"%s","size":3}\n' % sha256_digest(LOCK).encode()
+    odd = b'{"path":"inputs/\\ud800","sha256":"%s","size":%d}\n' % (sha256_digest(LOCK).encode(), len(LOCK))
     assert "isn't UTF-8" in str(refusal(Forger(tree=odd + tree_of(file_line("lock.json"))).bytes(), tmp_path))
 
 
@@ -155,19 +154,20 @@ def test_trials_that_are_no_plain_folders(tmp_path: Path, trial: bytes) -> None:
     assert found.document.startswith(f"blobs/sha256/{sha256_digest(trial).removeprefix('sha256:')}")
 
 
+def resealed(index: dict[str, Any]) -> None:
+    """The index has the name for citing that belongs to what it says now."""
+    listed = {key: index[key] for key in ("images", "runs", "harness")}
+    blobs = [[key, blob["size"]] for key, blob in sorted(index["blobs"].items())]
+    index["content_sha256"] = digest_of({**listed, "blobs": blobs})
+
+
 def claims(**facts: int) -> Callable[[dict[str, Any]], object]:
     """The index says something else of the run's largest blob."""
 
     def change(index: dict[str, Any]) -> None:
         digest = max(index["blobs"], key=lambda key: index["blobs"][key]["size"])
         index["blobs"][digest].update(facts)
-        listed = {
-            "images": index["images"],
-            "runs": index["runs"],
-            "harness": index["harness"],
-            "blobs": [[key, blob["size"]] for key, blob in sorted(index["blobs"].items())],
-        }
-        index["content_sha256"] = digest_of(listed)
+        resealed(index)
 
     return change
 
@@ -261,6 +261,24 @@ def test_a_lock_that_isnt_the_one_of_the_index(tmp_path: Path) -> None:
     assert "its lock isn't the one of the index" in str(
         refusal(Forger(tree=tree, surplus=(b"other\n",)).bytes(), tmp_path)
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("ledger_head", "sha256:" + "0" * 64, "its ledger ends otherwise"),
+        ("summary_sha256", "sha256:" + "0" * 64, "its summary isn't the one of the index"),
+        ("harness", {**PIN.json_value(), "version": "9.9.9"}, "its code isn't the one of the index"),
+    ],
+)
+def test_what_is_said_of_a_run_is_what_it_says(tmp_path: Path, key: str, value: object, told: str) -> None:
+    """A list of what an archive holds is no place to praise a run that isn't in it."""
+
+    def change(index: dict[str, Any]) -> None:
+        index["runs"]["demo"][key] = value
+        resealed(index)
+
+    assert told in str(refusal(Forger(change=change).bytes(), tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from runner.archives.index import ArchivedRun, ArchiveIndex, BlobPin, TextPin, c
 from runner.archives.reading import open_archive
 from runner.archives.readme import readme_of
 from runner.archives.writing import ArchivableImage, Contents, LayerSource
-from runner.core.canonical import canonical_bytes, canonical_line, digest_of, sha256_digest
+from runner.core.canonical import canonical_bytes, canonical_line, sha256_digest
 from runner.core.harness import Installation
 from runner.core.lock import HarnessPin, ImagePin
 from runner.images.oci import manifest_of
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from runner.archives.index import Role
 
 PIN = HarnessPin(version="0.1.0", source_sha256="sha256:" + "5" * 64, python="3.11.7")
+
+
+LOCK = canonical_line({"run": "demo", "harness": PIN.json_value()})
+LEDGER = b'{"seq":1}\n{"seq":2}\n'
 
 
 def code() -> HarnessFiles:
@@ -73,11 +77,10 @@ def _again(data: bytes) -> Callable[[], list[bytes]]:
 
 def run_files(name: str = "demo", **more: bytes) -> dict[str, bytes]:
     """The files of a run with two trials; `more` stand there besides, `__` for `/` and `_` for `.`."""
-    lock = canonical_line({"run": name, "harness": PIN.json_value()})
     return {
-        "lock.json": lock,
+        "lock.json": canonical_line({"run": name, "harness": PIN.json_value()}),
         "plan.json": b"{}\n",
-        "ledger.jsonl": b'{"seq":1}\n{"seq":2}\n',
+        "ledger.jsonl": LEDGER,
         "summary.json": canonical_line({"of": name}),
         "inputs/study.json": b'{"study":"demo"}\n',
         "inputs/corpora/notes.tar": b"corpus " * 300,
@@ -129,7 +132,7 @@ class Forger:
 
     def lines(self) -> list[dict[str, Any]]:
         """The honest list."""
-        files = {"lock.json": b"{}\n", **self.blobs}
+        files = {"lock.json": LOCK, "ledger.jsonl": LEDGER, **self.blobs}
         found: list[dict[str, Any]] = []
         for path, data in sorted(files.items()):
             kind, _, trial = path.rpartition("trial:")
@@ -141,7 +144,7 @@ class Forger:
     def bytes(self) -> bytes:
         """The archive."""
         tree = self.tree or b"".join(canonical_line(line) for line in self.lines())
-        raw = {sha256_digest(data): data for data in (b"{}\n", tree, *self.blobs.values(), *self.surplus)}
+        raw = {sha256_digest(data): data for data in (LOCK, LEDGER, tree, *self.blobs.values(), *self.surplus)}
         stored = {digest: self.packed.get(digest, ("identity", data)) for digest, data in raw.items()}
         pins: dict[str, BlobPin] = {
             digest: BlobPin.model_validate(
@@ -155,9 +158,9 @@ class Forger:
             for digest, (encoding, data) in stored.items()
         }
         run = ArchivedRun(
-            lock_sha256=sha256_digest(b"{}\n"),
+            lock_sha256=sha256_digest(LOCK),
             summary_sha256="",
-            ledger_head=digest_of("none"),
+            ledger_head=sha256_digest(b'{"seq":2}\n'),
             harness=PIN,
             verified=True,
             tree=sha256_digest(tree),
