@@ -12,7 +12,7 @@ from runner.adapters.harness import package_sources, this_installation
 from runner.archives.harness import harness_of
 from runner.cli import main
 from tests.fakes.surroundings import CODE, surroundings
-from tests.unit.cli.test_verifying import on_disk
+from tests.unit.cli.test_verify_command import on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
