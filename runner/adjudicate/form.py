@@ -12,7 +12,7 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from runner.adjudicate.highlighting import names_in, segments
+from runner.adjudicate.highlighting import names_of, segments
 from runner.core.canonical import canonical_bytes
 from runner.core.reconsolidation.packet import ATTESTATION, Decisions
 from runner.core.visible import visible
@@ -20,6 +20,7 @@ from runner.core.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runner.adjudicate.highlighting import Names
     from runner.core.canonical import Json
     from runner.core.reconsolidation.packet import Entry, Packet
 
@@ -45,17 +46,26 @@ def render_form(packet: Packet) -> bytes:
 
 
 class _Texts:
-    """Texts that many entries show, looked at once."""
+    """Texts that many entries show, looked at once; names are found in all of them before the first is marked."""
 
-    def __init__(self) -> None:
-        self.places: dict[tuple[str, frozenset[str]], int] = {}
-        """A text, and the names in what stands beside it -> its place in the page's data."""
+    def __init__(self, packet: Packet) -> None:
+        self.places: dict[str, int] = {}
+        """A text -> its place in the page's data."""
         self.visible = functools.cache(visible)
-        self.names = functools.cache(names_in)
+        sources = [source for entry in packet.entries for source in entry.sources]
+        meanings = [reference.meaning for entry in packet.entries for reference in entry.references]
+        self.names = names_of(
+            {self.visible(text) for text in (*(source.statement for source in sources), *meanings)},
+            {self.visible(entry.candidate) for entry in packet.entries},
+            {self.visible(source.attribution) for source in sources},
+        )
+
+    def kept(self, text: str) -> int:
+        return self.places.setdefault(self.visible(text), len(self.places))
 
 
 def _data(packet: Packet) -> Json:
-    texts = _Texts()
+    texts = _Texts(packet)
     entries = [_entry(entry, texts) for entry in packet.entries]
     return {
         "packet": packet.digest(),
@@ -64,43 +74,34 @@ def _data(packet: Packet) -> Json:
         "rules": list(packet.rules),
         "attestation": ATTESTATION,
         "entries": entries,
-        "texts": [_marked(text, names) for text, names in texts.places],
+        "texts": [_marked(text, texts.names) for text in texts.places],
     }
 
 
 def _entry(entry: Entry, texts: _Texts) -> Json:
-    statements = [texts.visible(source.statement) for source in entry.sources]
-    meanings = [texts.visible(reference.meaning) for reference in entry.references]
-    # Names are found in what is given, never in what is judged: every candidate of a case is marked alike.
-    attributions = frozenset(source.attribution.casefold() for source in entry.sources)
-    given = texts.names(frozenset((*statements, *meanings))) | attributions
-
-    def kept(text: str) -> int:
-        return texts.places.setdefault((text, given), len(texts.places))
-
     places = {source.source: number for number, source in enumerate(entry.sources)}
     events = sorted({source.event for source in entry.sources})
     return {
         "entry": entry.entry,
-        "candidate": _marked(visible(entry.candidate), given),
+        "candidate": _marked(texts.visible(entry.candidate), texts.names),
         "sources": [
             {
-                "text": kept(statement),
+                "text": texts.kept(source.statement),
                 "attribution": texts.visible(source.attribution),
                 "scope": texts.visible(source.scope),
                 "event": events.index(source.event),
             }
-            for source, statement in zip(entry.sources, statements, strict=True)
+            for source in entry.sources
         ],
         "support": _places(entry.support, places),
         "references": [
             {
                 "reference": reference.reference,
-                "text": kept(meaning),
+                "text": texts.kept(reference.meaning),
                 "support": _places(reference.support, places),
                 "exact": reference.support == entry.support,
             }
-            for reference, meaning in zip(entry.references, meanings, strict=True)
+            for reference in entry.references
         ],
     }
 
@@ -110,7 +111,7 @@ def _places(support: Sequence[str], places: dict[str, int]) -> list[int]:
     return sorted(places.get(name, -1) for name in support)
 
 
-def _marked(text: str, names: frozenset[str]) -> list[Json]:
+def _marked(text: str, names: Names) -> list[Json]:
     return [
         [segment.text, segment.kind, segment.key] if segment.kind else segment.text for segment in segments(text, names)
     ]
