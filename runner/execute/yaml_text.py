@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 Node: TypeAlias = "str | int | Alias | Anchor | Mapping[str, Node] | Sequence[Node]"
 
 _WIDTH: Final = 120
-_PLAIN: Final = re.compile(r"(?:[A-Za-z/]|\./|<<)[\w/.@-]*(?::[\w/.@-]+)*", re.ASCII)
+_PLAIN: Final = re.compile(r"(?:[A-Za-z/]|\./)[\w/.@-]*(?::[\w/.@-]+)*", re.ASCII)
 # YAML 1.1 takes them for truth values and nothings, in any case.
 _WORDS: Final = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null"})
 # YAML 1.2 section 5.1, and the ends of lines of YAML 1.1.
@@ -46,7 +46,8 @@ def yaml_text(document: Mapping[str, Node]) -> str:
 def _mapping(value: Mapping[str, Node]) -> list[str]:
     lines: list[str] = []
     for name, held in value.items():
-        key = f"{_scalar(name)}:"
+        # Without quotes it merges what is referred to, and can be nothing else.
+        key = f"{name if isinstance(held, Alias) and name == '<<' else _scalar(name)}:"
         if isinstance(held, Anchor):
             lines += [f"{key} &{held.name}", *_indented(_mapping(held.value))]
         elif (flow := _flow(held)) is not None and len(key) + 1 + len(flow) < _WIDTH:

@@ -28,6 +28,7 @@ TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cn", "Co"]), max_size
         "*a",
         "&a",
         "%",
+        "<<",
         "<<x",
         "a\nb\n",
         "a\n\nb\n",
