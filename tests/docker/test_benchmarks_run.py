@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
         ("ending.py", ["--pods", "1"], "ms"),
         pytest.param("archiving.py", ["gateway", "--rounds", "1"], "ratios", marks=pytest.mark.daemon),
         ("indexing.py", ["--passages", "200", "--queries", "5"], "search"),
+        ("rerun.py", ["--rounds", "1", "--study", "corpora/smoke/study.toml"], "rerun_s"),
     ],
 )
 def test_a_benchmark_measures(name: str, few: list[str], measured: str, engine_address: str) -> None:
