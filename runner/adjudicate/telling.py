@@ -64,7 +64,7 @@ def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
             met.setdefault((gate.gate, gate.verdict), []).append(gate.figure)
     for (name, verdict), figures in met.items():
         words = "passed" if verdict == "passed" else "met, by a fixture, which passes nothing"
-        yield f"gate {name}: {words}, {len(figures)} times ({', '.join(figures)})"
+        yield f"gate {name}: {words}, {_counted(len(figures), 'time')} ({', '.join(figures)})"
     for gate in gates:
         if gate.verdict not in ("passed", "fixture"):
             place = "".join(f", {part}" for part in (gate.arm, gate.split) if part)

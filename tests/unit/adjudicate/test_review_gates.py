@@ -183,6 +183,8 @@ def test_a_gate_fails_for_what_it_is_about(name: str) -> None:
     assert found.passed is (not expected)
     assert files.read(OUT / "assessment.json") == found.to_bytes()
     assert text.splitlines()[0] == "assessment by people"
+    assert "agreement: 1 reviewer, " in text
+    assert "gate holdout_claim: passed, 1 time (0)" in text
 
 
 def test_abstaining_is_undefined_and_no_success() -> None:
