@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 _ESCAPES: Final = str.maketrans(
     {char: f"\\u{ord(char):04x}" for char in ("<", ">", "&", "\N{LINE SEPARATOR}", "\N{PARAGRAPH SEPARATOR}")}
 )
+_SCRIPTS: Final = ("deciding", "keeping", "showing", "exchanging", "acting")
 
 
 def render_form(packet: Packet) -> bytes:
     """The page of `packet` in UTF-8, the same bytes for the same packet: it loads nothing and sends nothing."""
-    style, script = _read("form.css"), _read("form.js")
+    style, script = _read("form.css"), _script()
     parts = {
         "STYLE": style,
         "STYLE-SOURCE": _source(style),
@@ -115,6 +116,11 @@ def _marked(text: str, names: Names) -> list[Json]:
     return [
         [segment.text, segment.kind, segment.key] if segment.kind else segment.text for segment in segments(text, names)
     ]
+
+
+def _script() -> str:
+    """One script, of which nothing can be seen from outside."""
+    return '"use strict";\n{\n' + "\n".join(_read(f"form-{part}.js") for part in _SCRIPTS) + "}\n"
 
 
 def _read(name: str) -> str:

@@ -9,54 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.adjudicate.deciding import undecided
-from runner.adjudicate.form import render_form
-from runner.core.reconsolidation.packet import ATTESTATION, Decisions, Entry, Packet, PacketReference, PacketSource
+from runner.core.reconsolidation.packet import ATTESTATION, Decisions, Packet
 from runner.pipeline.reviewing import Scoring, prepare, score
 from tests.fakes.chromium import page_of
 from tests.fakes.files import MemoryFiles
-from tests.fakes.reviews import PERSON, REGISTER, RUN, decided, judge, world_of, write_run
+from tests.fakes.forms import HOSTILE, finish, imported, kept, packet_of, shown
+from tests.fakes.reviews import REGISTER, RUN, decided, judge, world_of, write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from runner.core.reconsolidation.packet import Entry
     from tests.fakes.chromium import Page
 
 pytestmark = pytest.mark.chromium
-
-HOSTILE = (
-    "<script>pwned = 1</script><img src=x onerror='pwned = 2'></script><!--",
-    "]]></style><svg onload=pwned=3> {{ 7 * 7 }} ${7*7} @@DATA@@ __proto__",
-    "abc\u202egnp.exe\u2066 zero\u200bwidth\ufeff \x1b[31mred\x07 nul\x00 line\u2028sep",
-    "javascript:pwned=4 <a href='https://example.org/x' onclick=pwned=5>press n</a>",
-    "e" + "\u0301" * 60 + " " + "long" * 400,
-)
-
-
-def packet_of(candidates: tuple[str, ...]) -> Packet:
-    """An entry for each candidate, every other text hostile as well; the first of two references has its support."""
-    made = []
-    for number, candidate in enumerate(candidates):
-        names = [f"s-{number:05d}{place}" for place in range(3)]
-        texts = ("Nobody saw 9 cats.", HOSTILE[number % len(HOSTILE)], "Kestrel isn't ready.")
-        references = tuple(
-            PacketReference(reference=f"r-{number:05d}{place}", meaning=meaning, support=tuple(names[: 2 - place]))
-            for place, meaning in enumerate(("Nine cats came.", HOSTILE[(number + 1) % len(HOSTILE)]))
-        )
-        made.append(
-            Entry(
-                entry=f"e-{number:05d}",
-                candidate=candidate,
-                sources=tuple(
-                    PacketSource(
-                        source=name, statement=text, attribution="ana", scope="<b>team", event=f"v-{place % 2}"
-                    )
-                    for place, (name, text) in enumerate(zip(names, texts, strict=True))
-                ),
-                support=tuple(names[:2]),
-                references=references,
-            )
-        )
-    return Packet(rules=("One rule.",), entries=tuple(made))
 
 
 @pytest.fixture
@@ -65,28 +31,11 @@ def page(chromium: str, tmp_path: Path) -> Iterator[Page]:
         yield made
 
 
-def shown(page: Page, folder: Path, packet: Packet) -> None:
-    (folder / "form.html").write_bytes(render_form(packet))
-    page.open(folder / "form.html")
-
-
 def keys_for(entry: Entry) -> str:
     """What a reviewer presses who judges as `judge` does."""
     told = judge(entry)
     names = [reference.reference for reference in entry.references]
     return "n" if told.reference is None else str(names.index(told.reference) + 1)
-
-
-def finish(page: Page) -> Decisions:
-    """By keyboard: the overview is opened, name and statement are given, and what comes down is read."""
-    page.press("o")
-    page.press("Tab")
-    page.type(PERSON)
-    page.press("Tab")
-    page.press(" ")
-    page.press("Tab")
-    page.press("Enter")
-    return Decisions.from_bytes(page.downloaded().read_bytes(), "export")
 
 
 def test_a_whole_review_by_keyboard_resumed_exported_and_scored(page: Page, tmp_path: Path) -> None:
@@ -192,7 +141,7 @@ def test_choices_can_be_undone_and_looked_up(page: Page, tmp_path: Path) -> None
         ("not_equivalent", None, "nine u"),
         (None, None, ""),
     ]
-    assert page.text("#alarm") == "Exported, but it can't be scored yet: 1 entries are undecided."
+    assert page.text("#alarm") == "Exported, but it can't be scored yet: 1 entry is undecided."
 
 
 def test_what_was_exported_can_be_imported(page: Page, tmp_path: Path) -> None:
@@ -202,30 +151,21 @@ def test_what_was_exported_can_be_imported(page: Page, tmp_path: Path) -> None:
     told = decided(packet, decide=lambda entry: undecided(packet).decisions[0].model_copy(
         update={"entry": entry.entry, "decision": "uncertain"}
     ))  # fmt: skip
-    for name, value in (
-        ("own", told),
-        ("foreign", told.model_copy(update={"packet": "sha256:" + "0" * 64})),
-        ("impossible", told.model_copy(update={"decisions": (
-            told.decisions[0].model_copy(update={"decision": "equivalent", "reference": "r-000011"}),
-        )})),
-    ):  # fmt: skip
-        (tmp_path / f"{name}.json").write_bytes(value.to_bytes())
-    page.press("o")
-    chosen = page.call("Runtime.evaluate", expression="document.getElementById('import')")["result"]["objectId"]
-    said = {}
-    for name in ("foreign", "own", "impossible"):
-        page.call("DOM.setFileInputFiles", files=[str(tmp_path / f"{name}.json")], objectId=chosen)
-        said[name] = page.run(
-            "new Promise(done => { const look = () => { const text = document.getElementById('alarm').textContent + '|' + "
-            "document.getElementById('status').textContent; text.length > 1 ? done(text) : requestAnimationFrame(look); };"
-            " look(); })"
+    impossible = (told.decisions[0].model_copy(update={"decision": "equivalent", "reference": "r-000011"}),)
+    said = [
+        imported(page, tmp_path / "told.json", value.to_bytes())
+        for value in (
+            told.model_copy(update={"packet": "sha256:" + "0" * 64}),
+            told,
+            told.model_copy(update={"decisions": impossible}),
         )
-        page.run("document.getElementById('alarm').textContent = document.getElementById('status').textContent = ''")
-    assert said == {
-        "foreign": "The decisions are about another packet; nothing was imported.|",
-        "own": "|Imported: 3 of 3 decided.",
-        "impossible": "1 decisions of the file aren't possible here and were left out.|Imported: 2 of 3 decided.",
-    }
+    ]
+    assert said[0] == "The decisions are about another packet; nothing was imported.|"
+    assert said[1] == "|Imported: 3 added, 0 changed, 0 dropped, 0 notes; 3 of 3 decided. Confirm the statement again."
+    assert said[2] == "asks: The file leaves 2 entries undecided that you decided."
+    page.run("document.getElementById('take-over').click()")
+    assert page.text("#alarm") == "1 decision of the file isn't possible here, and left out."
+    assert kept(page) == [("uncertain", "")] * 3
 
 
 def test_everything_has_a_name_for_a_screen_reader(page: Page, tmp_path: Path) -> None:
@@ -240,7 +180,7 @@ def test_everything_has_a_name_for_a_screen_reader(page: Page, tmp_path: Path) -
     assert "" not in named["button"] + named["textbox"] + named["region"] + named["heading"]
     assert "Not equivalent N" in named["button"]
     assert any(name.startswith("1 Nine cats came. rests on S1, S2: as the candidate") for name in named["button"])
-    assert {"status", "alert", "main", "banner", "navigation", "group"} <= set(named)
+    assert {"status", "alert", "main", "banner", "navigation", "group", "region"} <= set(named)
     assert page.run("document.activeElement.id") in {"", "heading"}
     page.press("n")
     assert page.run("document.activeElement.id") == "heading"
