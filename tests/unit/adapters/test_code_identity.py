@@ -82,12 +82,12 @@ def test_pip_installs_the_wheel_and_the_command_is_there(tmp_path: Path) -> None
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     site = tmp_path / "venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     python = tmp_path / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "--no-index", "--no-deps", tmp_path / made.wheel_name], check=True)
     (site / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n", "utf-8")
     command = tmp_path / "venv" / "bin" / "pairbench"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout == f"pairbench, version {runner.__version__}\n"
-    where = [python, "-c", "import runner; print(runner.__file__)"]
+    where = [str(python), "-c", "import runner; print(runner.__file__)"]
     found = subprocess.run(where, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert found.stdout == f"{site / 'runner' / '__init__.py'}\n"
