@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ def finish(page: Page) -> Decisions:
 def kept(page: Page) -> list[tuple[str | None, str]]:
     """Decision and note of every entry, as the browser keeps them."""
     held = page.run("Object.entries(localStorage).filter(([name]) => /^pairbench-review:sha256:[0-9a-f]+$/.test(name))")
-    found = page.run(f"JSON.parse({held[0][1]!r}).decisions.map(one => [one.decision, one.note])")
+    found = page.run(f"JSON.parse({json.dumps(held[0][1])}).decisions.map(one => [one.decision, one.note])")
     return [(decision, note) for decision, note in found]
 
 
