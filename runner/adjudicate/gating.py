@@ -71,8 +71,8 @@ def _of_the_control(terms: Terms, facts: RunFacts, place: tuple[str, str]) -> Ga
     """A control that answers less than it could would lift whatever is held against it."""
     wanted = facts.references[place[1]]
     lost = _lost(wanted, facts.covered.get(place, {}), terms)
-    told = f"{len(wanted) - len(lost)} of {len(wanted)}", str(len(wanted))
-    return _gate("control_references", place, _verdict(bool(wanted) and not lost), told, lost)
+    gate = _share_gate("control_references", place, (len(wanted) - len(lost), len(wanted)), terms)
+    return gate if gate.verdict != "failed" else gate.model_copy(update={"reasons": tuple(lost[:_MOST_REASONS])})
 
 
 def _lost(

@@ -31,7 +31,13 @@ def _public_key(line: str) -> str:
 
 PublicKey = Annotated[str, StringConstraints(pattern=r"^(|[a-z0-9@.-]+ [^\n\r]*)$"), AfterValidator(_public_key)]
 
-LEAST: Final = {"precision": "0.80", "recall": "0.60", "duplicate_coverage": "0.80", "answer_lift": "0.10"}
+LEAST: Final = {
+    "precision": "0.80",
+    "recall": "0.60",
+    "duplicate_coverage": "0.80",
+    "answer_lift": "0.10",
+    "control_references": "0.90",
+}
 """A contract may ask for more and never for less."""
 LEAST_REPEATS: Final = 3
 CONTROL_BASELINE_RULE: Final = (
@@ -87,6 +93,8 @@ class Thresholds(Part):
     recall: Share = LEAST["recall"]
     duplicate_coverage: Share = LEAST["duplicate_coverage"]
     answer_lift: Share = LEAST["answer_lift"]
+    control_references: Share = LEAST["control_references"]
+    """Of the probes that a live seed answers, as many must the control cover in every repeat."""
     attention: Share = "0.75"
     """Of the attention checks of each reviewer."""
 
