@@ -111,6 +111,10 @@ def test_blank_decisions_wipe_nothing_unasked(page: Page, tmp_path: Path) -> Non
     asked = imported(page, tmp_path / "blank.json", undecided(PACKET).to_bytes())
     assert asked == "asks: The file leaves 2 entries undecided that you decided, lacks 1 note of yours."
     assert page.run("document.activeElement.id") == "keep"
+    assert page.run("['take-over', 'replace'].map(name => document.getElementById(name).checkVisibility())") == [
+        False,
+        True,
+    ]
     page.press("n")
     page.press("Escape")
     assert page.text("#status") == "Nothing was imported."

@@ -70,7 +70,8 @@ function list(number) {
   listed = FILTERS[number][0];
   showList();
   say(plural(byId("list").children.length, "entry", "entries") + ": " + FILTERS[number][1].toLowerCase() + ".");
-  byId("filters").children[number].focus();
+  byId("filters").children[number].focus({ preventScroll: true });
+  byId("filters").scrollIntoView();
 }
 
 function alongTheList(by) {
@@ -187,8 +188,8 @@ function start() {
   listen("import", "change", onImport);
   listen("take-over", "click", () => { byId("ask").close(); change(() => apply(false)); });
   listen("replace", "click", () => { byId("ask").close(); change(() => apply(true)); });
-  listen("keep", "click", () => { byId("ask").close(); });
-  listen("ask", "close", () => { if (pending) { pending = null; say("Nothing was imported."); } });
+  listen("keep", "click", () => { byId("ask").close(); act(refuse); });
+  listen("ask", "cancel", () => act(refuse));
   listen("name", "input", save);
   listen("attest", "change", save);
   listen("note", "input", onNote);

@@ -129,11 +129,17 @@ function ask(count, who) {
   if (count.notesDropped) told.push("lacks " + plural(count.notesDropped, "note", "notes") + " of yours");
   byId("ask-text").textContent = who + "The file " + (told.join(", ") || "decides what is decided here") + ".";
   byId("take-over").textContent = "Take over what it decides: " + count.added + " new, " + count.changed + " changed";
+  byId("take-over").hidden = !count.added && !count.changed && !count.notesAdded && !count.notesChanged;
   byId("replace").hidden = !count.dropped && !count.notesDropped;
   byId("replace").textContent = "Make all as in the file: " + plural(count.dropped, "decision", "decisions") + " and "
     + plural(count.notesDropped, "note", "notes") + " of yours are dropped";
   byId("ask").showModal();
   byId("keep").focus();
+}
+
+function refuse() {
+  pending = null;
+  say("Nothing was imported.");
 }
 
 // With `all`, what the file leaves open becomes open; without, it stays as it is here.
