@@ -156,6 +156,16 @@ class Disk:
                     return False
                 raise
 
+    def is_folder(self, path: Path) -> bool:
+        """Whether a folder, or a link to one, stands there."""
+        with _translated(path):
+            try:
+                return stat.S_ISDIR(path.stat().st_mode)
+            except OSError as error:
+                if error.errno in _NOTHING_THERE:
+                    return False
+                raise
+
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
         with _translated(path):
@@ -250,10 +260,11 @@ def _write_all(stream: FileIO, data: bytes) -> None:
 
 
 def _unless_absent(root: Path) -> Callable[[OSError], None]:
-    """A folder that can't be read is an error, and not an empty one; only a root that isn't there has no files."""
+    """A folder that can't be read is an error, and not an empty one; only a root that is no folder has no files."""
 
     def refuse(error: OSError) -> None:
-        if error.errno not in _NOTHING_THERE or root.exists():
+        # Unlike the method of a path, it has an answer for a name that no file can have.
+        if error.errno not in _NOTHING_THERE or os.path.isdir(root):  # noqa: PTH112
             raise error
 
     return refuse

@@ -133,7 +133,26 @@ class OpenArchive:
 
 def is_archive(path: Path) -> bool:
     """Whether a file, or the parts of one, stands at `path`: a run is a folder."""
-    return path.is_file() or part_path(whole_path(path), 1).is_file()
+    return any(os.path.isfile(file) for file in _first_files(path))  # noqa: PTH113 - a name may be too long for a file
+
+
+def begins_as_archive(path: Path) -> bool:
+    """Whether what stands at `path`, or its first part, begins as every archive does; what can't be read doesn't."""
+    start = Entry(SEAL, 0, SEAL_BYTES).header
+    for file in _first_files(path):
+        try:
+            # A pipe would block for ever.
+            if file.is_file():
+                with file.open("rb") as stream:
+                    return stream.read(BLOCK_BYTES) == start
+        except OSError:
+            continue
+    return False
+
+
+def _first_files(path: Path) -> tuple[Path, Path]:
+    """Where an archive called `path` would begin: itself, or in its first part."""
+    return path, part_path(whole_path(path), 1)
 
 
 @contextmanager

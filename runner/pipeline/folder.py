@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from runner.archives.reading import begins_as_archive, is_archive
 from runner.core import layout
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.documents import Document
@@ -71,17 +72,23 @@ def find_run(files: Files, runs: Path, name: str, cwd: Path) -> Path:
     Raises:
         StudyError: there is no such run.
     """
+    hint = f"give the path of a run's folder, or the name of one in {runs}"
+    if not name.strip():
+        raise StudyError(f"{name!r} names no run", hint=hint)
     for folder in (cwd / name, runs / name):
         # Any of them tells a run's folder: one that misses another is a damaged run, and none the less one.
         if any(files.is_regular(folder / mark) for mark in (layout.LOCK, layout.LEDGER, layout.SUMMARY)):
             return folder.resolve()
-    if any(next(iter(files.walk(folder)), None) is not None for folder in (cwd / name, runs / name)):
-        marks = f"{layout.LOCK}, {layout.LEDGER}, {layout.SUMMARY}"
+    if begins_as_archive(cwd / name):
         raise StudyError(
-            f"the folder {name!r} is no run: it has none of {marks}",
-            hint=f"give the path of a run's folder, or the name of one in {runs}",
+            f"{name!r} is an archive, and no run", hint="`pairbench verify`, `compare` and `rerun` take an archive"
         )
-    raise StudyError(f"there is no run {name!r}", hint=f"give the path of a run's folder, or the name of one in {runs}")
+    if is_archive(cwd / name):
+        raise StudyError(f"{name!r} is a file, and no run", hint=hint)
+    if any(files.is_folder(folder) for folder in (cwd / name, runs / name)):
+        marks = f"{layout.LOCK}, {layout.LEDGER}, {layout.SUMMARY}"
+        raise StudyError(f"the folder {name!r} is no run: it has none of {marks}", hint=hint)
+    raise StudyError(f"there is no run {name!r}", hint=hint)
 
 
 def read_run(files: Files, folder: Path, journal: bytes | None = None) -> Run:

@@ -46,6 +46,9 @@ class Files(Protocol):
     def is_regular(self, path: Path) -> bool:
         """Whether a regular file, and no link to one, stands there."""
 
+    def is_folder(self, path: Path) -> bool:
+        """Whether a folder, or a link to one, stands there."""
+
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
 

@@ -75,12 +75,17 @@ class MemoryFiles:
     def walk(self, folder: Path) -> Iterator[str]:
         with self._lock:
             root = self._found(folder)
-            paths = [path for path in (*self.held, *self.links) if path.is_relative_to(root) and path.name != ".folder"]
+            paths = [path for path in (*self.held, *self.links) if root in path.parents and path.name != ".folder"]
         yield from sorted(path.relative_to(root).as_posix() for path in paths)
 
     def is_regular(self, path: Path) -> bool:
         with self._lock:
             return self._found(path.parent) / path.name in self.held
+
+    def is_folder(self, path: Path) -> bool:
+        with self._lock:
+            root = self._found(path)
+            return any(root in held.parents for held in (*self.held, *self.links))
 
     def is_executable(self, path: Path) -> bool:
         return self._found(path) in self.executable

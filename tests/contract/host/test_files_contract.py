@@ -115,6 +115,24 @@ def test_a_walk_is_sorted_and_relative(files: Files, tmp_path: Path) -> None:
     assert list(files.walk(tmp_path / "absent")) == []
 
 
+@pytest.mark.parametrize("name", ["root/a", "root/a/below", "x" * 300])
+def test_what_is_no_folder_has_nothing_below(files: Files, tmp_path: Path, name: str) -> None:
+    """A file, a path through one, a name that no file can have: nothing is refused, there is nothing."""
+    files.write(tmp_path / "root/a", b"x")
+    assert (list(files.walk(tmp_path / name)), files.count(tmp_path / name)) == ([], 0)
+    assert not files.is_folder(tmp_path / name)
+
+
+def test_a_folder_is_told_from_all_else(files: Files, tmp_path: Path) -> None:
+    """One with files, an empty one, and a link to one."""
+    files.write(tmp_path / "root/deep/a", b"x")
+    files.claim(tmp_path / "root/empty")
+    files.point(tmp_path / "root/link", "deep")
+    assert [files.is_folder(tmp_path / "root" / name) for name in ("deep", "empty", "link", "deep/a", "no")] == [
+        *(True, True, True, False, False)
+    ]
+
+
 def test_removing_leaves_nothing(files: Files, tmp_path: Path) -> None:
     """A file, a folder with files, and what was never there."""
     files.write(tmp_path / "root/file", b"x")

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from runner.archives.writing import write_archive
 from runner.cli import main
 from runner.core.layout import SUMMARY
 from runner.pipeline.concluding import conclude
 from runner.pipeline.executing import run_study
+from tests.fakes.archives import contents
 from tests.fakes.pods import asking_client
 from tests.fakes.surroundings import CLAUDE_STUDY, COMMAND_STUDY, surroundings
 
@@ -229,6 +231,34 @@ def test_a_run_that_is_not_there_ends_2(pairbench: Pairbench, tmp_path: Path, co
     done = pairbench(tmp_path, command, "nothing")
     assert done.returncode == 2
     assert "pairbench: there is no run 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "verify", "summary", "report", "resume", "archive", "rerun"])
+@pytest.mark.parametrize("name", ["", ".", "/", "/dev/null", "x" * 300, "pipe"])
+def test_odd_names_of_runs_end_2_without_a_trace(pairbench: Pairbench, tmp_path: Path, command: str, name: str) -> None:
+    """No name, a folder, a device, one that is too long, a pipe; also beside the parts of an archive."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.part001").write_bytes(b"")
+    done = pairbench(tmp_path, command, name)
+    assert done.returncode == 2
+    assert "internal error" not in done.stderr
+    assert done.stderr.startswith("pairbench: ")
+
+
+@pytest.mark.parametrize("command", ["status", "summary", "report", "resume", "archive"])
+def test_a_file_is_no_run(pairbench: Pairbench, tmp_path: Path, command: str) -> None:
+    """Of an archive, whole or in parts, it is said that it is one, and what takes it."""
+    (tmp_path / "empty").write_bytes(b"")
+    write_archive(contents({}, []), tmp_path / "a.pairbench", cache=tmp_path / "c")
+    write_archive(contents({}, []), tmp_path / "b.pairbench", cache=tmp_path / "c", split_bytes=1000)
+    done = pairbench(tmp_path, command, "empty")
+    assert (done.returncode, done.stderr.split(" (")[0]) == (2, "pairbench: 'empty' is a file, and no run")
+    for name in ("a.pairbench", "b.pairbench", "b.pairbench.part001"):
+        done = pairbench(tmp_path, command, name)
+        told = (
+            f"pairbench: {name!r} is an archive, and no run (`pairbench verify`, `compare` and `rerun` take an archive)"
+        )
+        assert (done.returncode, done.stderr.strip()) == (2, told)
 
 
 HOSTILE: dict[str, bytes] = {

@@ -41,10 +41,12 @@ def test_a_run_is_found(name: str, found: str) -> None:
     assert find_run(shelf(), Path("/here/runs"), name, CWD) == Path(found)
 
 
-@pytest.mark.parametrize("name", ["four", "unlocked", "runs", "", "../runs/four"])
+@pytest.mark.parametrize("name", ["four", "unlocked", "runs", "", " ", "../runs/four"])
 def test_what_is_no_run_is_told(name: str) -> None:
     """A folder without a lock is none, and where there is such a folder, that is said."""
     message = {
+        "": "'' names no run",
+        " ": "' ' names no run",
         "four": "there is no run 'four'",
         "../runs/four": "there is no run '../runs/four'",
     }.get(name, f"the folder {name!r} is no run: it has none of lock.json, ledger.jsonl, summary.json")
