@@ -42,12 +42,12 @@ def _lines(content: Digest, images: Sequence[ArchivedImage], runs: Mapping[str, 
         yield ""
         yield "With a container engine and nothing else:"
         yield "  docker load -i FILE"
-        yield f"  docker run --rm --network none -v $PWD/FILE:/archive:ro {runner.pin.tag} verify /archive"
+        yield f'  docker run --rm --network none -v "$PWD/FILE":/archive:ro {runner.pin.tag} verify /archive'
         if runs:
             # The socket is the whole engine: whoever has it is root of that machine.
             yield "or, giving it the engine, which is as good as giving it the machine:"
             yield "  docker run --rm --network none -v /var/run/docker.sock:/var/run/docker.sock \\"
-            yield f"    -v $PWD/FILE:/archive:ro -v $PWD:/study {runner.pin.tag} rerun /archive"
+            yield f'    -v "$PWD/FILE":/archive:ro -v "$PWD":/study {runner.pin.tag} rerun /archive'
     yield ""
     yield "By hand, with tar, sha256sum and zstd:"
     yield "  tar -xf FILE && sha256sum -c archive.sha256"

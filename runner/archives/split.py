@@ -22,12 +22,13 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EM
 
 def part_path(path: Path, number: int) -> Path:
     """The part `number`, from 1, of the archive `path`."""
-    return path.with_name(f"{path.name}.part{number:03}")
+    # Unlike `with_name`, this has an answer for a path without a name, as `.` or `/`.
+    return path.parent / f"{path.name}.part{number:03}"
 
 
 def whole_path(path: Path) -> Path:
     """The archive that `path` is, or is a part of."""
-    is_part = _PART.search(path.name) is not None and not part_path(path, 1).exists()
+    is_part = _PART.search(path.name) is not None and not os.path.lexists(part_path(path, 1))
     return path.with_name(_PART.sub("", path.name)) if is_part else path
 
 
@@ -39,7 +40,7 @@ def parts_of(path: Path) -> tuple[Path, ...]:
         EvidenceError: a part between others is missing.
     """
     path = whole_path(path)
-    if path.is_file():
+    if os.path.isfile(path):  # noqa: PTH113 - a name may be too long for a file
         return (path,)
     numbers = _numbers(path)
     if not numbers:
@@ -61,6 +62,24 @@ def _numbers(path: Path) -> list[int]:
     found = (_PART.search(name) for name in beside if name.startswith(path.name))
     numbers = (int(match[1]) for match in found if match is not None)
     return sorted(number for number in numbers if part_path(path, number).name in beside)
+
+
+def refuse_taken(path: Path) -> None:
+    """An archive can be written to `path`, whole or in parts, as far as can be told before anything is.
+
+    Raises:
+        StudyError: something stands there already: an archive is never overwritten. Or there is no folder for it.
+        EnvironmentNotReady: nothing may be written to that folder.
+    """
+    if os.path.isdir(path):  # noqa: PTH112 - a name may be too long for a file
+        raise StudyError("it is a folder", document=str(path), hint="name a file in it")
+    for taken in (path, *(part_path(path, number) for number in _numbers(path))):
+        if os.path.lexists(taken):
+            raise StudyError("it is there already", document=str(taken), hint="name another file, or remove it")
+    if not path.parent.is_dir():
+        raise StudyError("there is no such folder for the archive", document=str(path.parent), hint="make it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise EnvironmentNotReady("nothing may be written to this folder", document=str(path.parent))
 
 
 class JoinedFile:
@@ -150,14 +169,13 @@ class WholeFiles:
 
         Raises:
             StudyError: something stands there already: an archive is never overwritten.
+            EnvironmentNotReady: nothing can be written there.
         """
         self._path = path
         self._split = split_bytes
         self._written: list[tuple[str, IO[bytes]]] = []
         self._room = 0
-        for taken in (path, *(part_path(path, number) for number in _numbers(path))):
-            if os.path.lexists(taken):
-                raise StudyError("it is there already", document=str(taken), hint="name another file, or remove it")
+        refuse_taken(path)
 
     def write(self, data: bytes) -> None:
         """`data` follows what was written before; raises `EnvironmentNotReady` when the disk refuses."""

@@ -77,7 +77,8 @@ def find_files(folder: Path) -> FoundFiles:
     problems: list[Problem] = []
     for path, entry in sorted(_walked(folder, "")):
         if is_left_out(path):
-            left_out.append(path)
+            # Every run has its own lock of whoever works on it: nobody needs to be told.
+            left_out += () if path == layout.HOLDER else (path,)
         elif not entry.is_file(follow_symlinks=False):
             problems.append(Problem("it is no regular file, and can't be archived", path))
         else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from runner.archives.harness import harness_in
 from runner.archives.reading import MAX_BYTES, open_archive
 from runner.archives.saved import read_saved
+from runner.archives.split import refuse_taken
 from runner.archives.writing import ArchivableImage, Contents, LayerSource, write_archive
 from runner.core import layout
 from runner.core.canonical import Digest, parse_json, sha256_digest
@@ -26,6 +27,7 @@ from runner.pipeline import imaging
 from runner.pipeline.concluding import Verification, verify_run
 from runner.pipeline.folder import required
 from runner.pipeline.pinning import located
+from runner.publish.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +82,9 @@ def archive_runs(world: World, folders: Sequence[Path], order: Order) -> Written
         EvidenceError: a run doesn't verify, or an image isn't what its lock says.
         EnvironmentNotReady: an image is nowhere to be had, or the disk refuses.
     """
+    # Where it goes is looked at before anything that takes its time.
     runs = _named(folders)
+    refuse_taken(order.destination)
     if not order.unverified:
         for name, folder in runs.items():
             world.progress.step(f"verifying {name}")
@@ -91,7 +95,7 @@ def archive_runs(world: World, folders: Sequence[Path], order: Order) -> Written
     codes = [_code_of(world, folder, locks[name]) for name, folder in runs.items()]
     if order.runner:
         images.append(_runner_image(world, _shared(codes)))
-    world.progress.step(f"packing {len(runs)} runs and {len(images)} images")
+    world.progress.step(f"packing {counted(len(runs), 'run')} and {counted(len(images), 'image')}")
     contents = Contents(
         created_by=world.harness,
         images=images,
@@ -110,12 +114,13 @@ def archive_images(world: World, names: Sequence[str], order: Order) -> Written:
         EnvironmentNotReady: something can't be downloaded, or the disk refuses.
         EvidenceError: something isn't what its lock says.
     """
+    refuse_taken(order.destination)
     pods = [name for name in names if name != RUNNER_IMAGE]
     built = imaging.build(world, pods) if pods or not names else ()
     images = [_archivable(image, "pod", world.build.store) for image in built]
     if RUNNER_IMAGE in names:
         images.append(_runner_image(world))
-    world.progress.step(f"packing {len(images)} images")
+    world.progress.step(f"packing {counted(len(images), 'image')}")
     contents = Contents(created_by=world.harness, images=images)
     return write_archive(contents, order.destination, cache=world.places.cache, split_bytes=order.split_bytes)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.archives.frame import BLOCK_BYTES, MAX_INDEX_BYTES, SEAL, SEAL_BYTES, Entry
 from runner.archives.index import ArchiveIndex
+from runner.archives.reading import begins_as_archive
 from runner.archives.split import JoinedFile, parts_of, whole_path
 from runner.core import layout
 from runner.core.canonical import Digest, digest_of, parse_json
@@ -68,10 +69,10 @@ def gathered(images_dir: Path, runs: Mapping[str, Path], archives: Iterable[Arch
     needs = Needs()
     passages: defaultdict[str, set[str]] = defaultdict(set)
     ours = _image_locks(images_dir, needs)
-    _corpora(images_dir.parent / "corpora", "corpora", needs, passages)
+    _corpora(images_dir.parent / "corpora", ("corpora", ""), needs, passages)
     for name, folder in runs.items():
         _run(name, folder, needs)
-        _corpora(folder / layout.INPUTS, name, needs, passages)
+        _corpora(folder, (name, layout.INPUTS), needs, passages)
     for archive in archives:
         for image in archive.index.images:
             for digest in (image.config, *image.layers):
@@ -95,7 +96,9 @@ def find_runs(folders: Iterable[Path]) -> dict[str, Path]:
 
 def find_archives(folders: Iterable[Path]) -> Iterator[ArchiveFile]:
     """Every archive directly in one of `folders`; one whose index can't be read holds nothing that could be told."""
-    for path in dict.fromkeys(whole_path(path) for parent in folders for path in _listed(parent) if _begins_well(path)):
+    for path in dict.fromkeys(
+        whole_path(path) for parent in folders for path in _listed(parent) if begins_as_archive(path)
+    ):
         try:
             yield ArchiveFile(path, _index_of(path), parts_of(path))
         except PairbenchError:
@@ -135,9 +138,13 @@ def _run(name: str, folder: Path, needs: Needs) -> None:
         needs.indexes[corpus.index.archive_sha256].add(name)
 
 
-def _corpora(folder: Path, who: str, needs: Needs, passages: defaultdict[str, set[str]]) -> None:
-    """Corpora that are declared somewhere below `folder`: their texts, and the passages that their locks name."""
-    for path in sorted(folder.rglob(_CORPUS)):
+def _corpora(folder: Path, place: tuple[str, str], needs: Needs, passages: defaultdict[str, set[str]]) -> None:
+    """Corpora that are declared in `folder`: their texts, and the passages that their locks name.
+
+    `place` is how the folder is called, and where below it is looked; "" for everywhere.
+    """
+    who, below = place
+    for path in sorted((folder / below).rglob(_CORPUS)):
         name = f"{who}/{path.relative_to(folder).as_posix()}"
         try:
             text = path.read_text("utf-8")
@@ -147,7 +154,7 @@ def _corpora(folder: Path, who: str, needs: Needs, passages: defaultdict[str, se
         needs.declarations[name] = text
         if "submodules" in text:
             needs.with_submodules.add(name)
-    for path in sorted(folder.rglob(_CORPUS_LOCK)):
+    for path in sorted((folder / below).rglob(_CORPUS_LOCK)):
         try:
             lock = CorpusLock.from_bytes(path.read_bytes(), path.name)
         except (OSError, PairbenchError):
@@ -179,16 +186,6 @@ def _index_keys(passages: str, images: Mapping[str, str]) -> Iterator[str]:
     yield digest_of([passages, trial, sidecar])
     if retrieval is not None:
         yield digest_of([passages, trial, sidecar, retrieval])
-
-
-def _begins_well(path: Path) -> bool:
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return stream.read(BLOCK_BYTES) == Entry(SEAL, 0, SEAL_BYTES).header
-    except OSError:
-        return False
 
 
 def _index_of(path: Path) -> ArchiveIndex:

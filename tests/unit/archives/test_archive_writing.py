@@ -8,12 +8,14 @@ import json
 import os
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
 
 from runner.archives.frame import seal_of
+from runner.archives.split import refuse_taken
 from runner.archives.trees import read_tree
 from runner.archives.writing import LayerSource, write_archive
 from runner.core.canonical import sha256_digest
@@ -22,7 +24,6 @@ from tests.fakes.archives import code, contents, image, lay, read, run_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 BASE = b"base layer " * 3000
 NOISE = os.urandom(20_000)
@@ -120,11 +121,22 @@ def test_without_a_runner_there_is_nothing_to_load(tmp_path: Path) -> None:
 
 
 def test_what_is_no_part_of_a_run_stays_behind(tmp_path: Path) -> None:
-    """The lock of a runner, a torn write, and what somebody laid there; it is said."""
+    """The lock of a runner, a torn write, and what somebody laid there; it is said of what not every run has."""
     files = run_files() | {"holder.lock": b"me", "trials/first.r1.on/.writing-x": b"torn", "notes/mine.txt": b"private"}
     written = write_archive(contents({"demo": lay(tmp_path / "demo", files)}), tmp_path / "a", cache=tmp_path / "c")
-    assert written.left_out == ("demo/holder.lock", "demo/notes/mine.txt", "demo/trials/first.r1.on/.writing-x")
+    assert written.left_out == ("demo/notes/mine.txt", "demo/trials/first.r1.on/.writing-x")
     assert b"private" not in (tmp_path / "a").read_bytes()
+    assert b"holder.lock" not in (tmp_path / "a").read_bytes()
+
+
+def test_its_commands_hold_in_a_folder_with_a_space(tmp_path: Path) -> None:
+    """What a stranger copies out of it to a shell keeps the path in one piece."""
+    held = contents({"demo": lay(tmp_path / "demo", run_files())}, [image("runner", BASE, role="runner")])
+    write_archive(held, tmp_path / "a", cache=tmp_path / "c")
+    readme = entries((tmp_path / "a").read_bytes())["README.txt"].decode()
+    commands = [line for line in readme.splitlines() if "$PWD" in line]
+    assert [line.count('"$PWD/FILE":/archive:ro') for line in commands] == [1, 1]
+    assert [line.count("$PWD") - line.count('"$PWD') for line in commands] == [0, 0]
 
 
 def test_the_index_says_what_a_run_is(tmp_path: Path) -> None:
@@ -157,6 +169,19 @@ def test_nothing_is_overwritten(tmp_path: Path, taken: str) -> None:
     with pytest.raises(StudyError, match="there already"):
         write_archive(contents({}), tmp_path / "a.pairbench", cache=tmp_path / "c")
     assert (tmp_path / taken).read_bytes() == b"precious"
+
+
+def test_where_no_archive_can_be_is_told(tmp_path: Path) -> None:
+    """A folder, a device, a folder that isn't there, and a file in place of one."""
+    for path, said in (
+        (tmp_path, "it is a folder"),
+        (Path("/dev/null"), "it is there already"),
+        (tmp_path / "absent/a", "there is no such folder for the archive"),
+        (tmp_path / "file/a", "there is no such folder for the archive"),
+    ):
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(StudyError, match=said):
+            refuse_taken(path)
 
 
 def test_a_part_of_another_archive_is_no_hindrance(tmp_path: Path) -> None:

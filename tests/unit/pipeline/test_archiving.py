@@ -30,7 +30,7 @@ from runner.pipeline.world import Places
 from tests.fakes.archives import laid
 from tests.fakes.engine import FakeEngine
 from tests.fakes.image_tools import FakeIndex
-from tests.fakes.surroundings import CODE, build_in, make_images
+from tests.fakes.surroundings import CODE, Watcher, build_in, make_images
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,7 @@ def without_cache(world: World, folder: Path) -> World:
 def test_a_run_its_images_and_its_code_are_archived(world: World, run: Path, tmp_path: Path) -> None:
     """All that its lock names, and the wheel that the run keeps; it was verified, and the index says so."""
     written = archive_runs(world, [run], Order(tmp_path / "a", runner=False))
-    assert (written.files, written.left_out) == ((tmp_path / "a",), (f"{run.name}/holder.lock",))
+    assert (written.files, written.left_out) == ((tmp_path / "a",), ())
     with opened(world, tmp_path / "a") as archive:
         index = archive.index
         assert {image.config for image in index.images} == {pin.config_digest for pin in lock_of(run).images}
@@ -174,6 +174,27 @@ def test_two_runs_of_one_name_are_refused(world: World, run: Path, tmp_path: Pat
     """One would lie over the other."""
     with pytest.raises(StudyError, match=f"two runs are called {run.name}"):
         archive_runs(world, [run, tmp_path / "elsewhere" / run.name], Order(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("place", [".", "taken", "absent/a"])
+def test_where_it_goes_is_looked_at_first(world: World, run: Path, tmp_path: Path, place: str) -> None:
+    """Nothing is verified, built or packed for an archive that could be written nowhere."""
+    (tmp_path / "taken").write_bytes(b"precious")
+    said: list[str] = []
+    watched = replace(world, progress=Watcher(said))
+    with pytest.raises(StudyError, match=r"it is a folder|it is there already|there is no such folder"):
+        archive_runs(watched, [run], Order(tmp_path / place))
+    with pytest.raises(StudyError, match=r"it is a folder|it is there already|there is no such folder"):
+        archive_images(watched, [], Order(tmp_path / place))
+    assert said == []
+
+
+def test_what_is_packed_is_counted(world: World, run: Path, tmp_path: Path) -> None:
+    """One run is no plural."""
+    said: list[str] = []
+    archive_runs(replace(world, progress=Watcher(said)), [run], Order(tmp_path / "a", runner=False))
+    archive_images(replace(world, progress=Watcher(said)), ["trial"], Order(tmp_path / "b"))
+    assert [line for line in said if line.startswith("packing")] == ["packing 1 run and 3 images", "packing 1 image"]
 
 
 def test_our_images_are_archived_and_loaded(world: World, tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_parts_of_corpora_stay_where_a_declaration_names_them(disk: Disk, lock: 
     assert names(found, "corpora") == (["1" * 64, "a" * 40], ["2" * 64, "b" * 40])
     assert {item.needed_by for item in found.items if item.needed_by} == {
         ("corpora/h11/corpus.toml",),
-        ("one/files/corpus.toml",),
+        ("one/inputs/files/corpus.toml",),
     }
 
 
