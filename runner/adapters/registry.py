@@ -4,12 +4,12 @@ Why not a library: the Python client of the ORAS project doesn't hold what it do
 redirects with its credentials. What is needed of the protocol is seven requests.
 
 Plain HTTP is spoken with a registry of this machine, and with another one only where the user says so. Credentials go
-to the registry and to the token server that it names, and nowhere else: not along a redirect, not to another origin.
+to the registry, and encrypted to the token server that it names itself, and nowhere else: not along a redirect, not to
+another origin, and not to whom another origin names.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import urllib.parse
 import urllib.request
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 import urllib3
 
-from runner.adapters.registry_credentials import challenge_in, token_in, without_secrets
+from runner.adapters.registry_credentials import challenge_in, refusal_in, token_in, without_secrets
+from runner.adapters.registry_reach import addresses_of, bare, joined, leads_no_further_in, origin
 from runner.core.errors import EnvironmentNotReady, EvidenceError
 from runner.core.secret import Secret
 from runner.ports.registry import MANIFEST_LIMIT_BYTES, MANIFEST_TYPE, is_loopback
@@ -46,11 +47,19 @@ _API_HOSTS: Final = {"docker.io": "registry-1.docker.io"}
 class HttpRepository:
     """The repository `place` of a registry; `credentials` is asked the first time that the registry wants to know."""
 
-    def __init__(self, place: Place, credentials: Callable[[str], Credentials | None], *, plain_http: bool) -> None:
-        """Nothing is asked yet."""
+    def __init__(
+        self,
+        place: Place,
+        credentials: Callable[[str], Credentials | None],
+        *,
+        plain_http: bool,
+        resolve: Callable[[str], tuple[str, ...]] = addresses_of,
+    ) -> None:
+        """Nothing is asked yet; `resolve` knows the addresses of a host."""
         self._place = place
         self._find_credentials = credentials
         self._plain_http = plain_http
+        self._resolve = resolve
         scheme = "http" if plain_http or place.is_loopback else "https"
         self._root = f"{scheme}://{_API_HOSTS.get(place.host, place.host)}"
         self._pool = _pool(self._root)
@@ -167,9 +176,16 @@ class HttpRepository:
     def _followed(
         self, method: str, url: str, what: str, headers: Mapping[str, str], body: Callable[[], Iterator[bytes]] | None
     ) -> urllib3.BaseHTTPResponse:
-        """The answer to the request, wherever it leads; only what changes nothing is asked of another address."""
+        """The answer to the request, wherever it leads; only what changes nothing is asked of another address.
+
+        Raises:
+            EnvironmentNotReady: it leads nowhere, or to somebody else who wants to know who asks.
+        """
         for _ in range(_MOST_REDIRECTS + 1):
             answer = self._sent(method, url, headers, body)
+            if answer.status == 401 and origin(url) != origin(self._root):
+                _done_with(answer)
+                raise self._fault(f"it leads to {bare(url)!r}, which wants to know who asks, and isn't told", what)
             if answer.status not in _REDIRECTS or method not in {"GET", "HEAD"}:
                 return answer
             try:
@@ -182,7 +198,7 @@ class HttpRepository:
         self, method: str, url: str, headers: Mapping[str, str], body: Callable[[], Iterator[bytes]] | None
     ) -> urllib3.BaseHTTPResponse:
         all_headers = {"Accept-Encoding": "identity", "User-Agent": "pairbench", **headers}
-        if self._authorization is not None and _origin(url) == _origin(self._root):
+        if self._authorization is not None and origin(url) == origin(self._root):
             all_headers["Authorization"] = self._authorization.text
         if body is None and method in {"POST", "PUT"}:
             all_headers["Content-Length"] = "0"
@@ -209,22 +225,27 @@ class HttpRepository:
         place = answer.headers.get("Location")
         if not place:
             raise self._fault(f"it answers {answer.status} and doesn't say where to go on", what)
-        url = _joined(base or self._url(""), place)
+        url = joined(base or self._url(""), place)
         if not self._may_ask(url):
-            raise self._fault(f"it leads to {_bare(url)!r}, where no registry may lead", what)
+            raise self._fault(f"it leads to {bare(url)!r}, where no registry may lead", what)
         return url
 
     def _may_ask(self, url: str) -> bool:
-        """Whether `url` is encrypted, or as open as the registry itself: a stranger may not lead to this machine."""
-        parts = urllib.parse.urlsplit(_joined(url, ""))
-        if parts.scheme == "https":
-            return bool(parts.hostname)
-        local = is_loopback(parts.netloc.rpartition("@")[2])
-        return parts.scheme == "http" and (local if self._place.is_loopback else self._plain_http and not local)
+        """Whether `url` is as well guarded as the registry, and stands no further in than that.
+
+        A registry of this machine is the user's own, and may lead anywhere that is encrypted, or here.
+        """
+        parts = urllib.parse.urlsplit(joined(url, ""))
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            return False
+        if self._place.is_loopback:
+            return parts.scheme == "https" or is_loopback(parts.netloc.rpartition("@")[2])
+        guarded = parts.scheme == "https" or self._plain_http
+        return guarded and leads_no_further_in(self._root, url, self._resolve)
 
     def _give_up(self, answer: urllib3.BaseHTTPResponse) -> None:
         place = answer.headers.get("Location")
-        url = _joined(self._url(""), place or "")
+        url = joined(self._url(""), place or "")
         if place and self._may_ask(url):
             with suppress(urllib3.exceptions.HTTPError, OSError):
                 _done_with(self._sent("DELETE", url, {}, None))
@@ -248,10 +269,7 @@ class HttpRepository:
         try:
             if answer.status != 200:
                 raise self._refusal(answer, what, "token server")
-            value = json.loads(answer.read(_TOKEN_BYTES))
-            token = token_in(value) if isinstance(value, dict) else None
-        except ValueError:
-            token = None
+            token = token_in(answer.read(_TOKEN_BYTES))
         finally:
             answer.close()
         if token is None:
@@ -263,7 +281,11 @@ class HttpRepository:
         self, challenge: Challenge, credentials: Credentials | None, what: str
     ) -> urllib3.BaseHTTPResponse:
         if not self._may_ask(challenge.realm):
-            raise self._fault(f"it names {_bare(challenge.realm)!r} as its token server, where none may be", what)
+            raise self._fault(f"it names {bare(challenge.realm)!r} as its token server, where none may be", what)
+        encrypted = origin(challenge.realm)[0] == "https"
+        if credentials is not None and not encrypted and origin(challenge.realm) != origin(self._root):
+            named = f"it names {bare(challenge.realm)!r} as its token server"
+            raise self._fault(f"{named}, and credentials go to another one than itself only encrypted", what)
         wanted = [("service", challenge.service), *(("scope", scope) for scope in challenge.scopes)]
         wanted = [(key, value) for key, value in wanted if value]
         headers = {"Accept": "application/json"}
@@ -340,16 +362,6 @@ def _pool(url: str) -> urllib3.PoolManager:
     return urllib3.ProxyManager(proxy, timeout=timeout)
 
 
-def _joined(base: str, reference: str) -> str:
-    """Where `reference` leads from `base`; "" when that is no address."""
-    try:
-        url = urllib.parse.urljoin(base, reference)
-        port = urllib.parse.urlsplit(url).port
-    except ValueError:
-        return ""
-    return "" if port == 0 else url
-
-
 def _done_with(answer: urllib3.BaseHTTPResponse) -> None:
     """Its connection can be used again where little of it is left to read, and is closed otherwise."""
     left = getattr(answer, "length_remaining", None)
@@ -360,23 +372,11 @@ def _done_with(answer: urllib3.BaseHTTPResponse) -> None:
         answer.close()
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
-
-
-def _bare(url: str) -> str:
-    """An address without what may be secret in it: the user, and the query by which storage is signed."""
-    parts = urllib.parse.urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def _said(answer: urllib3.BaseHTTPResponse) -> str:
     """What a registry says of its refusal, in a few words."""
     try:
-        value = json.loads(answer.read(_ERROR_BYTES))
-        return "; ".join(f"{item['code']} {item.get('message', '')}".strip() for item in value["errors"][:3])[:300]
-    except (urllib3.exceptions.HTTPError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return refusal_in(answer.read(_ERROR_BYTES))
+    except (urllib3.exceptions.HTTPError, OSError):
         return ""
 
 

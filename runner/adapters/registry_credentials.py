@@ -7,6 +7,7 @@ in an error, a log or a `repr`.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ from runner.core.errors import EnvironmentNotReady
 from runner.core.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 _PARAMETER: Final = re.compile(r'([A-Za-z_-]+)=(?:"([^"]*)"|([^\s,"]+))')
 _DOCKER_HUB: Final = "docker.io"
@@ -85,11 +86,30 @@ def challenge_in(headers: Iterable[str]) -> Challenge | None:
     return known.get("bearer") or known.get("basic")
 
 
-def token_in(answer: Mapping[str, object]) -> Secret | None:
-    """The token of a token server's answer, if it is one that a header can hold."""
-    token = answer.get("token") or answer.get("access_token")
+def token_in(answer: bytes) -> Secret | None:
+    """The token of a token server's answer, if there is one that a header can hold."""
+    value = value_in(answer)
+    token = (value.get("token") or value.get("access_token")) if isinstance(value, dict) else None
     usable = isinstance(token, str) and token.isascii() and token.isprintable()
     return Secret(token) if usable and isinstance(token, str) else None
+
+
+def refusal_in(answer: bytes) -> str:
+    """What a registry says of its refusal, in a few words; "" where it says nothing that could be read."""
+    value = value_in(answer)
+    errors = value.get("errors") if isinstance(value, dict) else None
+    told = (
+        [item for item in errors[:3] if isinstance(item, dict) and "code" in item] if isinstance(errors, list) else []
+    )
+    return "; ".join(f"{item['code']} {item.get('message', '')}".strip() for item in told)[:300]
+
+
+def value_in(answer: bytes) -> object:
+    """The value that a server's JSON has; None where it isn't any, or where it is nested beyond reading."""
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:

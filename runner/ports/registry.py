@@ -5,6 +5,7 @@ What a registry answers isn't believed here or by an adapter: whoever takes byte
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,7 +28,7 @@ _PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _NAME: Final = re.compile(rf"{_PART}(?:/{_PART})*")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST_NAME: Final = 255
-_LOOPBACK: Final = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
+_PORT: Final = re.compile(r":[0-9]*$")
 
 
 @dataclass(frozen=True)
@@ -129,5 +130,15 @@ def parse_pinned(text: str) -> tuple[Place, Digest]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, with or without a port, is this machine itself."""
-    return _LOOPBACK.fullmatch(re.sub(r":[0-9]+$", "", host) if not host.endswith("]") else host) is not None
+    """Whether `host`, with or without a port, is written as this machine itself; what a name leads to isn't asked."""
+    name = host if host.endswith("]") else _PORT.sub("", host)
+    if name.lower() == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        # In an address of the web, and in the name of a repository, such a one stands in brackets.
+        return name.startswith("[") and (address.ipv4_mapped or address).is_loopback
+    return address.is_loopback

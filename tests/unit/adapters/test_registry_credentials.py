@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runner.adapters.registry_credentials import Challenge, challenge_in, docker_credentials, token_in
+from runner.adapters.registry_credentials import Challenge, challenge_in, docker_credentials, refusal_in, token_in
 from runner.core.errors import EnvironmentNotReady
 
 if TYPE_CHECKING:
@@ -112,14 +112,35 @@ def test_a_challenge_is_read(headers: list[str], challenge: Challenge | None) ->
 @pytest.mark.parametrize(
     ("answer", "token"),
     [
-        ({"token": "one", "access_token": "two"}, "one"),
-        ({"access_token": "two"}, "two"),
-        ({"token": "a\r\nHost: elsewhere"}, None),
-        ({"token": 7}, None),
-        ({}, None),
+        (b'{"token": "one", "access_token": "two"}', "one"),
+        (b'{"access_token": "two"}', "two"),
+        (b'{"token": "a\\r\\nHost: elsewhere"}', None),
+        (b'{"token": 7}', None),
+        (b"{}", None),
+        (b'["token"]', None),
+        (b"<html>", None),
+        (b"\xff", None),
+        (b"[" * 8000, None),
     ],
 )
-def test_a_token_must_fit_into_a_header(answer: dict[str, object], token: str | None) -> None:
-    """A token server can't add headers of its own."""
+def test_a_token_must_fit_into_a_header(answer: bytes, token: str | None) -> None:
+    """A token server can't add headers of its own, and what can't be read holds no token."""
     found = token_in(answer)
     assert (None if found is None else found.text) == token
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b'{"errors": [{"code": "DENIED", "message": "no"}, {"code": "UNKNOWN"}]}', "DENIED no; UNKNOWN"),
+        (b'{"errors": [{"message": "no code"}, "text", {"code": "DENIED"}]}', "DENIED"),
+        (b'{"errors": [{"code": "x", "message": "' + b"y" * 400 + b'"}]}', "x " + "y" * 298),
+        (b'{"errors": {"code": "DENIED"}}', ""),
+        (b"[]", ""),
+        (b"[" * 8000, ""),
+        (b'{"errors": ' + b"[" * 8000, ""),
+    ],
+)
+def test_what_a_registry_says_of_its_refusal_is_a_few_words(answer: bytes, said: str) -> None:
+    """Whatever it is, reading it is no fault of its own."""
+    assert refusal_in(answer) == said

@@ -60,7 +60,8 @@ def test_an_image_without_its_digest_is_refused(text: str) -> None:
     [
         *(("localhost", True), ("localhost:5000", True), ("127.0.0.1", True), ("127.9.9.9:1", True), ("[::1]", True)),
         *(("[::1]:5000", True), ("localhost.example", False), ("127.0.0.1.example", False), ("10.0.0.1", False)),
-        *(("[::2]:5000", False), ("", False)),
+        *(("[::2]:5000", False), ("", False), ("LocalHost:1", True), ("[::ffff:127.0.0.1]:5000", True), ("::1", False)),
+        *(("[0:0:0:0:0:0:0:1]", True), ("127.999.0.1", False), ("127.1", False), ("0.0.0.0", False), ("[::1", False)),
     ],
 )
 def test_this_machine_is_told_from_others(host: str, *, local: bool) -> None:
