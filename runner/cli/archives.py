@@ -120,11 +120,12 @@ def verify_archive(path: Path, max_bytes: int, *, as_json: bool) -> NoReturn:
     with Watch() as watch:
         found = archiving.verify_archive(wiring.make_world(watch), path, max_bytes=max_bytes)
     holds = all(run.verification.holds for run in found.runs)
+    damaged = any(run.finished and not run.verification.holds for run in found.runs)
     if as_json:
         _print(_listing(path, found, holds=holds))
     else:
         _show_verified(path, found)
-    sys.exit(ExitCode.DONE if holds else ExitCode.DOES_NOT_VERIFY)
+    sys.exit(ExitCode.DONE if holds else ExitCode.DOES_NOT_VERIFY if damaged else ExitCode.USAGE)
 
 
 def _show_verified(path: Path, found: VerifiedArchive) -> None:
@@ -132,7 +133,10 @@ def _show_verified(path: Path, found: VerifiedArchive) -> None:
     for image in found.images:
         click.echo(f"image {image.pin.name} {image.config}")
     for run in found.runs:
-        show_verdict(run.name, run.verification)
+        if run.finished:
+            show_verdict(run.name, run.verification)
+        else:
+            click.echo(f"{visible(run.name)} isn't finished, and there is nothing to verify")
 
 
 def _listing(path: Path, found: VerifiedArchive, *, holds: bool) -> dict[str, Any]:
@@ -144,7 +148,7 @@ def _listing(path: Path, found: VerifiedArchive, *, holds: bool) -> dict[str, An
         "images": [
             {"name": image.pin.name, "role": image.role, "config_digest": image.config} for image in found.images
         ],
-        "runs": [verdict_listing(run.name, run.verification) for run in found.runs],
+        "runs": [{**verdict_listing(run.name, run.verification), "finished": run.finished} for run in found.runs],
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runner.archives.harness import harness_in
 from runner.archives.reading import MAX_BYTES, open_archive
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from runner.pipeline.world import World
 
 
+_AS_IT_IS: Final = "an archive of it says so if it is made with --unverified"
+
+
 @dataclass(frozen=True)
 class Order:
     """How an archive is asked for."""
@@ -62,6 +65,8 @@ class VerifiedRun:
 
     name: str
     verification: Verification
+    finished: bool = True
+    """Nothing was recomputed of one that isn't: it has no summary yet."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def archive_runs(world: World, folders: Sequence[Path], order: Order) -> Written
     """The archive of the runs in `folders`: their files, their images, their code.
 
     Raises:
-        StudyError: two runs have one name, or the archive is there already.
+        StudyError: two runs have one name, one isn't finished, or the archive is there already.
         EvidenceError: a run doesn't verify, or an image isn't what its lock says.
         EnvironmentNotReady: an image is nowhere to be had, or the disk refuses.
     """
@@ -164,7 +169,7 @@ def verify_archive(world: World, path: Path, *, max_bytes: int = MAX_BYTES) -> V
             world.progress.step(f"verifying {name}")
             folder = archive.store.folder / "runs" / name
             archive.unpack_run(name, folder)
-            runs.append(VerifiedRun(name, _verified(world, folder)))
+            runs.append(_verified_run(world, name, folder))
             world.files.remove(folder)
         index = archive.index
         return VerifiedArchive(archive.index_sha256, index.content_sha256, index.images, tuple(runs))
@@ -204,11 +209,21 @@ def _named(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def _refuse_unverified(world: World, name: str, folder: Path) -> None:
-    found = _verified(world, folder)
+    try:
+        found = _verified(world, folder)
+    except StudyError as error:
+        told = Problem("it isn't finished, and isn't archived as if it were", name, hint=f"resume it; {_AS_IT_IS}")
+        raise StudyError.of([told]) from error
     if not found.holds:
-        hint = "an archive of it says so if it is made with --unverified"
-        told = Problem("it doesn't verify, and isn't archived as if it did", name, hint=hint)
+        told = Problem("it doesn't verify, and isn't archived as if it did", name, hint=_AS_IT_IS)
         raise EvidenceError.of([*found.differences, told])
+
+
+def _verified_run(world: World, name: str, folder: Path) -> VerifiedRun:
+    try:
+        return VerifiedRun(name, _verified(world, folder))
+    except StudyError as error:
+        return VerifiedRun(name, Verification(0, error.problems, same_code=True), finished=False)
 
 
 def _verified(world: World, folder: Path) -> Verification:

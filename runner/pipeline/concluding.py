@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from runner.archives.harness import harness_in
+from runner.archives.harness import MAX_WHEEL_BYTES, harness_in
 from runner.core import layout
-from runner.core.errors import EvidenceError, PairbenchError, Problem, StudyError
+from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.lock import Lock
 from runner.core.reconsolidation.corpus import ReconsolidationManifest
 from runner.pipeline.chronicle import StoredLedger
@@ -79,13 +79,15 @@ def read_summary(files: Files, folder: Path) -> Summary:
     """The sealed summary of the run in `folder`.
 
     Raises:
-        PairbenchError: the run has none yet.
+        StudyError: the run has none yet.
         EvidenceError: it is damaged, or not what its checksum says.
     """
     summary, checksum = files.read(folder / layout.SUMMARY), files.read(folder / layout.CHECKSUM)
     if summary is None and checksum is None:
-        raise PairbenchError(
-            "the run has no summary yet", document=str(folder), hint="look at `pairbench status`, or resume the run"
+        raise StudyError(
+            "it isn't there: the run has no summary yet, since it isn't finished",
+            document=layout.SUMMARY,
+            hint="look at `pairbench status`, or resume the run",
         )
     return open_sealed(summary or b"", checksum or b"", layout.SUMMARY)
 
@@ -106,6 +108,7 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     them are looked at before any is made use of: one that is damaged hides no other.
 
     Raises:
+        StudyError: the run isn't finished, and nothing of it so far is damaged.
         EvidenceError: the ledger can't be read.
     """
     problems = [*_links(files, folder)]
@@ -113,6 +116,9 @@ def verify_run(files: Files, folder: Path, harness: HarnessPin) -> Verification:
     if any(problem.document == layout.LEDGER for problem in problems):
         return Verification(0, tuple(problems), same_code)
     ledger = StoredLedger(files, folder / layout.LEDGER)
+    if not problems and _is_unfinished(files, folder):
+        problems = [*_unfinished(files, folder, ledger)]
+        return Verification(0, tuple(problems), same_code)
     checked = ledger.evidence_files + len(ledger.other_files)
     if not problems and _is_complete(files, folder, ledger):
         try:
@@ -140,15 +146,38 @@ def verify_evidence(files: Files, folder: Path) -> tuple[HarnessFiles | None, tu
     """The code that the run keeps, and which files aren't what ledger and lock say; nothing is recomputed.
 
     Raises:
+        StudyError: the run isn't finished, and nothing of it so far is damaged.
         EvidenceError: ledger or lock can't be read, or the code isn't that of the lock.
     """
     ledger = StoredLedger(files, folder / layout.LEDGER)
+    if _is_unfinished(files, folder):
+        return None, _unfinished(files, folder, ledger)
     ledgered = {name: digest for line in ledger for name, digest in line.files.items()}
     problems = (*_links(files, folder), *_file_problems(files, folder, ledgered), *_unknown(files, folder, ledgered))
     if problems:
         return None, problems
     lock = Lock.from_bytes(required(files, folder, layout.LOCK), layout.LOCK)
     return _harness(files, folder, lock, ledger), ()
+
+
+def _is_unfinished(files: Files, folder: Path) -> bool:
+    """Nothing was concluded yet of the run in `folder`: there is nothing that its evidence could differ from."""
+    return all(files.read(folder / name) is None for name in (layout.SUMMARY, layout.CHECKSUM))
+
+
+def _unfinished(files: Files, folder: Path, ledger: StoredLedger) -> tuple[Problem, ...]:
+    """Which files of an unfinished run aren't what its ledger says; an attempt that was broken off left some unnamed.
+
+    Raises:
+        StudyError: there are none.
+    """
+    damaged = tuple(
+        _file_problems(files, folder, {name: digest for line in ledger for name, digest in line.files.items()})
+    )
+    if not damaged:
+        # It says what is missing, as whoever else reads the summary is told.
+        read_summary(files, folder)
+    return damaged
 
 
 def _is_complete(files: Files, folder: Path, ledger: StoredLedger) -> bool:
@@ -273,8 +302,20 @@ def _harness(files: Files, folder: Path, lock: Lock, ledger: StoredLedger) -> Ha
     """
     prefix = f"{layout.HARNESS}/"
     names = sorted(name for name in ledger.other_files if name.startswith(prefix))
-    kept = {name.removeprefix(prefix): required(files, folder, name) for name in names}
+    # What is larger than any code of ours is told of its beginning: nobody has to hold it all.
+    kept = {name.removeprefix(prefix): _beginning(files, folder, name) for name in names}
     return harness_in(lock.harness, kept) if kept else None
+
+
+def _beginning(files: Files, folder: Path, name: str) -> bytes:
+    """The bytes of the run's file `name`, as far as they may belong to code, and one more; raises as `required` does."""
+    found, size = [], 0
+    for piece in files.pieces(folder / name) or [required(files, folder, name)]:
+        found.append(piece)
+        size += len(piece)
+        if size > MAX_WHEEL_BYTES:
+            break
+    return b"".join(found)
 
 
 def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:

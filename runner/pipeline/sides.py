@@ -41,7 +41,7 @@ class Side:
         """The run in `folder`.
 
         Raises:
-            PairbenchError: the run has no summary yet.
+            StudyError: the run has no summary yet.
             EvidenceError: its seal is broken, or a document isn't the one that the seal names.
         """
         try:

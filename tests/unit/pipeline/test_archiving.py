@@ -110,6 +110,18 @@ def test_a_run_that_does_not_verify_is_refused(world: World, run: Path, tmp_path
     assert [problem.document for problem in found.verification.differences] == [layout.SCORES]
 
 
+def test_a_run_that_is_not_finished_is_archived_on_request_only(world: World, run: Path, tmp_path: Path) -> None:
+    """That is wrong usage, and no damage; of such an archive it is said which run isn't."""
+    for name in (layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM):
+        (run / name).unlink()
+    with pytest.raises(StudyError, match=f"^{run.name}: it isn't finished.*--unverified"):
+        archive_runs(world, [run], Order(tmp_path / "a", runner=False))
+    archive_runs(world, [run], Order(tmp_path / "a", runner=False, unverified=True))
+    (found,) = verify_archive(world, tmp_path / "a").runs
+    assert (found.name, found.finished, found.verification.holds) == (run.name, False, False)
+    assert [problem.document for problem in found.verification.differences] == [layout.SUMMARY]
+
+
 def test_a_run_without_a_ledger_is_told_and_not_archived(world: World, run: Path, tmp_path: Path) -> None:
     """What can't be recomputed at all doesn't verify either."""
     (run / layout.LEDGER).unlink()

@@ -11,7 +11,7 @@ import pytest
 from runner.core import layout
 from runner.core.canonical import canonical_bytes, canonical_lines, sha256_digest
 from runner.core.comparison import Comparison
-from runner.core.errors import EvidenceError, PairbenchError
+from runner.core.errors import EvidenceError, StudyError
 from runner.core.quantities import Measured
 from runner.core.secret import Secret
 from runner.pipeline.comparing import SHOWN, compare
@@ -234,8 +234,9 @@ def test_a_run_without_a_summary_is_compared_with_nothing(outside: Surroundings)
     """It isn't concluded yet."""
     outside.pods.roles["trial"] = asking_client
     folder = run_study(outside.world, outside.study(STUDY)).folder
-    with pytest.raises(PairbenchError, match="no summary yet"):
+    with pytest.raises(StudyError, match=r"^mine: summary\.json: it isn't there: the run has no summary yet") as caught:
         Side.of(outside.files, folder, "mine")
+    assert caught.value.exit_code == 2
 
 
 def test_another_prompt_makes_no_controlled_comparison(outside: Surroundings) -> None:

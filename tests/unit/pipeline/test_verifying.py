@@ -10,16 +10,17 @@ import pytest
 
 from runner.core import layout
 from runner.core.canonical import canonical_line, sha256_digest
-from runner.core.errors import EvidenceError
+from runner.core.errors import EvidenceError, StudyError
 from runner.core.ledger import GENESIS, LedgerLine, next_line, read_ledger
 from runner.pipeline import locking
-from runner.pipeline.concluding import Verification, conclude, read_summary, verify_run, write_report
+from runner.pipeline.concluding import Verification, conclude, read_summary, verify_evidence, verify_run, write_report
 from runner.pipeline.executing import run_study
 from runner.summarize.seal import seal
 from tests.fakes.pods import asking_client
 from tests.fakes.surroundings import CLAUDE_STUDY, surroundings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from runner.core.lock import HarnessPin
@@ -217,6 +218,34 @@ def test_a_run_that_did_not_end_does_not_verify(outside: Surroundings, folder: P
     assert "ledger.jsonl: it does not end with the end of the run (the run was broken off)" in [
         str(problem) for problem in verified(outside, folder).differences
     ]
+
+
+def unfinished(outside: Surroundings, folder: Path) -> None:
+    """The run is as one that was broken off after its first trials: nothing was concluded."""
+    rewritten(outside, folder, ledger(outside, folder)[:-1])
+    for name in (layout.RECORDS, layout.SCORES, layout.SUMMARY, layout.CHECKSUM, layout.REPORT):
+        outside.files.held.pop(folder / name, None)
+
+
+@pytest.mark.parametrize("verify", [verified, lambda outside, folder: verify_evidence(outside.files, folder)])
+def test_a_run_that_is_not_finished_is_wrong_usage(
+    outside: Surroundings, folder: Path, verify: Callable[[Surroundings, Path], object]
+) -> None:
+    """It isn't damaged: there is nothing yet that its evidence could differ from. Files of a torn attempt don't count."""
+    unfinished(outside, folder)
+    outside.files.held[folder / "trials/first.r1.off/attempt-2/exchanges.jsonl"] = b"torn"
+    with pytest.raises(StudyError, match="no summary yet, since it isn't finished") as caught:
+        verify(outside, folder)
+    assert caught.value.exit_code == 2
+
+
+def test_damage_of_an_unfinished_run_is_told_first(outside: Surroundings, folder: Path) -> None:
+    """Nobody goes on with a run whose evidence isn't what its ledger says."""
+    unfinished(outside, folder)
+    flip(outside, folder / layout.PLAN)
+    assert named(outside, folder) == {layout.PLAN}
+    _, problems = verify_evidence(outside.files, folder)
+    assert [problem.document for problem in problems] == [layout.PLAN]
 
 
 def test_a_ledger_that_was_chained_anew_differs_from_the_summary(outside: Surroundings, folder: Path) -> None:
