@@ -13,7 +13,7 @@ import click
 from runner import wiring
 from runner.archives.reading import MAX_BYTES
 from runner.cli.progress import Watch
-from runner.cli.verdicts import show_verdict, verdict_listing
+from runner.cli.verdicts import show_verdict, show_whole, verdict_listing
 from runner.core.errors import ExitCode
 from runner.core.visible import visible
 from runner.pipeline import archiving
@@ -115,10 +115,10 @@ def load_images(file: Path, names: tuple[str, ...], *, max_size: int, as_json: b
         click.echo(f"{image.name}: the engine has {image.config_digest}")
 
 
-def verify_archive(path: Path, max_bytes: int, *, as_json: bool) -> NoReturn:
-    """Everything in the archive was checked, every run of it recomputed, and what was found told."""
+def verify_archive(path: Path, only: str, max_bytes: int, *, as_json: bool) -> NoReturn:
+    """Everything in the archive was checked, every run of it or `only` one recomputed, and what was found told."""
     with Watch() as watch:
-        found = archiving.verify_archive(wiring.make_world(watch), path, max_bytes=max_bytes)
+        found = archiving.verify_archive(wiring.make_world(watch), path, only, max_bytes=max_bytes)
     holds = all(run.verification.holds for run in found.runs)
     damaged = any(run.finished and not run.verification.holds for run in found.runs)
     if as_json:
@@ -129,9 +129,7 @@ def verify_archive(path: Path, max_bytes: int, *, as_json: bool) -> NoReturn:
 
 
 def _show_verified(path: Path, found: VerifiedArchive) -> None:
-    click.echo(f"{path.name} is whole: {found.content_sha256}")
-    for image in found.images:
-        click.echo(f"image {image.pin.name} {image.config}")
+    show_whole(path.name, found.content_sha256, found.images)
     for run in found.runs:
         if run.finished:
             show_verdict(run.name, run.verification)

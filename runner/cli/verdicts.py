@@ -9,7 +9,17 @@ import click
 from runner.core.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runner.archives.index import ArchivedImage
     from runner.pipeline.concluding import Verification
+
+
+def show_whole(archive: str, content_sha256: str, images: Iterable[ArchivedImage], *, err: bool = False) -> None:
+    """That every byte of the archive is what its index says, and which images it holds, were printed."""
+    click.echo(f"{visible(archive)} is whole: {content_sha256}", err=err)
+    for image in images:
+        click.echo(f"image {visible(image.pin.name)} {image.config}", err=err)
 
 
 def show_verdict(run: str, found: Verification) -> None:

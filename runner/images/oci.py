@@ -60,12 +60,17 @@ class BuiltImage:
     @property
     def tag(self) -> str:
         """A name for the image that never means another: its repository and its configuration's digest."""
-        return f"{_REPOSITORY}/{self.name}:{self.config_digest.removeprefix('sha256:')}"
+        return tag_of(self.name, self.config_digest)
 
     @property
     def size_bytes(self) -> int:
         """The sum of the layers."""
         return sum(layer.blob.size_bytes for layer in self.layers)
+
+
+def tag_of(name: str, config_digest: str) -> str:
+    """The tag of the image of ours that is called `name` and has that configuration."""
+    return f"{_REPOSITORY}/{name}:{config_digest.removeprefix('sha256:')}"
 
 
 def assembled(name: str, arch: str, spec: ImageSpec, layers: Sequence[Layer], base: str) -> BuiltImage:

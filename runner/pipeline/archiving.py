@@ -26,6 +26,7 @@ from runner.images.store import Blob
 from runner.pipeline import imaging
 from runner.pipeline.concluding import Verification, verify_run
 from runner.pipeline.folder import required
+from runner.pipeline.opening import spoken_of
 from runner.pipeline.pinning import located
 from runner.publish.formatting import counted
 
@@ -155,21 +156,22 @@ def load_images(
     return images
 
 
-def verify_archive(world: World, path: Path, *, max_bytes: int = MAX_BYTES) -> VerifiedArchive:
-    """The archive `path` was read and every one of its runs recomputed from its raw evidence.
+def verify_archive(world: World, path: Path, only: str = "", *, max_bytes: int = MAX_BYTES) -> VerifiedArchive:
+    """The archive `path` was read, and every one of its runs, or `only` that one, recomputed from its raw evidence.
 
     Raises:
-        StudyError: there is no such archive.
+        StudyError: there is no such archive, or it has no such run.
         EvidenceError: the archive isn't what its index says.
         EnvironmentNotReady: there is no room.
     """
     with opened(world, path, max_bytes=max_bytes) as archive:
         runs = []
-        for name in archive.index.runs:
-            world.progress.step(f"verifying {name}")
+        for name in [only] if only else archive.index.runs:
             folder = archive.store.folder / "runs" / name
             archive.unpack_run(name, folder)
-            runs.append(_verified_run(world, name, folder))
+            world.progress.step(f"verifying {name}")
+            with spoken_of(folder, f"{path}#{name}"):
+                runs.append(_verified_run(world, name, folder))
             world.files.remove(folder)
         index = archive.index
         return VerifiedArchive(archive.index_sha256, index.content_sha256, index.images, tuple(runs))

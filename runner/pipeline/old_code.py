@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Final
 from runner.archives.harness import installed_files
 from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, EvidenceError, ExitCode
-from runner.core.harness import normalized, pinned_versions, version_differences
+from runner.core.harness import pinned_versions, version_differences
 from runner.core.owner import ROLE, volume_name
 from runner.core.tars import TreeFile, tar_of
 from runner.core.visible import visible
-from runner.images.harness_layer import HARNESS_FOLDER, RUNNER_IMAGE
-from runner.images.locks import read_image_lock
-from runner.images.spec import read_image
-from runner.pipeline import imaging
+from runner.images.harness_layer import HARNESS_FOLDER
 from runner.ports.engine import ContainerSpec, Mount, Tmpfs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from runner.archives.harness import HarnessFiles
+    from runner.pipeline.rooms import Room
     from runner.pipeline.world import World
     from runner.ports.engine import Engine
     from runner.ports.files import Files
@@ -61,23 +59,6 @@ def other_versions(harness: HarnessFiles, found: Mapping[str, str]) -> tuple[str
     return version_differences(pinned_versions(harness.requirements), found)
 
 
-def versions_of_image(world: World) -> Mapping[str, str]:
-    """Distribution -> version, in the image that the code of a run gets.
-
-    Raises:
-        EnvironmentNotReady: that image isn't declared here.
-    """
-    if not (world.build.images_dir / RUNNER_IMAGE).is_dir():
-        raise EnvironmentNotReady(
-            "the image that old code runs in isn't declared here",
-            document=str(world.build.images_dir),
-            hint="verify in a checkout, or with the runner that an archive of the run holds",
-        )
-    spec = read_image(RUNNER_IMAGE, world.build.images_dir)
-    lock = read_image_lock(RUNNER_IMAGE, spec, world.build.arch, world.build.images_dir)
-    return {normalized(wheel.name): wheel.version for wheel in lock.wheels}
-
-
 def with_code(harness: HarnessFiles, arguments: Sequence[str], programs: Programs) -> int:
     """The exit code of `pairbench` with these arguments by the code of `harness`, which may do all that its user may.
 
@@ -87,18 +68,19 @@ def with_code(harness: HarnessFiles, arguments: Sequence[str], programs: Program
     return _known(programs.run(installed_files(harness), arguments))
 
 
-def contained(world: World, harness: HarnessFiles, folder: Path, arguments: Sequence[str]) -> Said:
-    """What `pairbench verify` says of the run in `folder`, by the code of `harness`, in a container of its own.
+def contained(
+    world: World, harness: HarnessFiles, folder: Path, arguments: Sequence[str], room: Room, begins: Callable[[], None]
+) -> Said:
+    """What `pairbench verify` says of the run in `folder`, by the code of `harness`, in a container of `room`.
 
     It has no network, no capability, a read-only root, and the run and its code as they are here, read-only. Container
-    and volumes are gone at the end.
+    and volumes are gone at the end. `begins` is called when nothing but that code is left to begin.
 
     Raises:
-        EnvironmentNotReady: no engine answers, its image can't be built, or the code ended as none of ours does.
+        EnvironmentNotReady: no engine answers, or the code didn't end.
+        EvidenceError: it ended as none of ours does.
     """
     engine = world.engine()
-    (image,) = imaging.build(world, [RUNNER_IMAGE])
-    imaging.load(world, engine, [image])
     name = f"verify-{volume_name(world.entropy.token())}"
     labels = world.owner.labels(name)
     code, run = (volume_name(name, part) for part in ("code", "run"))
@@ -107,7 +89,7 @@ def contained(world: World, harness: HarnessFiles, folder: Path, arguments: Sequ
     mounts = (Mount(code, HARNESS_FOLDER, read_only=True), Mount(run, place, read_only=True))
     spec = ContainerSpec(
         name=name,
-        image=image.tag,
+        image=room.image,
         labels={**labels, ROLE: "verify"},
         user=_NOBODY,
         command=("verify", *arguments, place),
@@ -125,6 +107,7 @@ def contained(world: World, harness: HarnessFiles, folder: Path, arguments: Sequ
         _fill(engine, spec, world.files, folder, installed_files(harness))
         container = engine.create(spec)
         made.callback(engine.remove, container)
+        begins()
         engine.start(container)
         code_or_none = engine.wait(container, _PATIENCE_MS)
         if code_or_none is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.archives.reading import is_archive, open_archive
-from runner.core.errors import StudyError
+from runner.archives.reading import MAX_BYTES, is_archive, open_archive
+from runner.core.errors import PairbenchError, StudyError
 from runner.pipeline.folder import find_run
 
 if TYPE_CHECKING:
@@ -18,11 +19,26 @@ if TYPE_CHECKING:
     from runner.pipeline.world import World
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A run, and the archive that it was unpacked from, if it was."""
+
+    folder: Path
+    archive: OpenArchive | None = None
+
+
 @contextmanager
 def opened(world: World, given: str, cwd: Path) -> Iterator[Path]:
-    """The folder of the run called `given`: a path, a name, `latest`, or an archive, with `#RUN` where it has several.
+    """The folder of the run called `given`; raises as `opened_run` does."""
+    with opened_run(world, given, cwd) as found:
+        yield found.folder
 
-    What an archive was unpacked to is gone at the end.
+
+@contextmanager
+def opened_run(world: World, given: str, cwd: Path, max_bytes: int = MAX_BYTES) -> Iterator[Opened]:
+    """The run called `given`: a path, a name, `latest`, or an archive, with `#RUN` where it has several.
+
+    What an archive was unpacked to has the run's name, and is gone at the end; errors speak of the archive instead.
 
     Raises:
         StudyError: there is no such run, or no such archive.
@@ -31,18 +47,37 @@ def opened(world: World, given: str, cwd: Path) -> Iterator[Path]:
     """
     file, _, name = given.partition("#")
     if not is_archive(cwd / file):
-        yield find_run(world.files, world.places.runs, given, cwd)
+        yield Opened(find_run(world.files, world.places.runs, given, cwd))
         return
     world.progress.step(f"reading {file}")
     world.places.cache.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="opened-", dir=world.places.cache) as scratch,
         # What runs in the images isn't looked at: their layers are checked, and not kept.
-        open_archive(cwd / file, Path(scratch)) as archive,
+        open_archive(cwd / file, Path(scratch), max_bytes=max_bytes) as archive,
     ):
-        folder = Path(scratch) / "run"
-        archive.unpack_run(_named(archive, given, name), folder)
-        yield folder
+        chosen = _named(archive, given, name)
+        folder = Path(scratch) / "runs" / chosen
+        archive.unpack_run(chosen, folder)
+        with spoken_of(folder, f"{file}#{chosen}"):
+            yield Opened(folder, archive)
+
+
+@contextmanager
+def spoken_of(folder: Path, called: str) -> Iterator[None]:
+    """An error says `called` wherever it would name `folder`, which nobody will find any more."""
+    try:
+        yield
+    except PairbenchError as error:
+        raise type(error).of(
+            replace(
+                problem,
+                message=problem.message.replace(str(folder), called),
+                document=problem.document.replace(str(folder), called),
+                hint=problem.hint.replace(str(folder), called),
+            )
+            for problem in error.problems
+        ) from error
 
 
 def _named(archive: OpenArchive, given: str, name: str) -> str:

@@ -15,6 +15,7 @@ from runner import wiring
 from runner.archives.harness import harness_of
 from runner.core.harness import Installation
 from runner.pipeline.old_code import contained
+from runner.pipeline.rooms import room_of
 from tests.fakes.surroundings import Watcher
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def a_run(folder: Path) -> Path:
 def test_a_strangers_code_reaches_nothing_but_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No network, no engine, no capability, no key, nothing writable, no link of the run's; and no word of it acts."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-x")
-    said = contained(wiring.make_world(Watcher()), code(PROBE), a_run(tmp_path / "demo"), ())
+    world = wiring.make_world(Watcher())
+    said = contained(world, code(PROBE), a_run(tmp_path / "demo"), (), room_of(world), lambda: None)
     first, second = said.output.splitlines()
     found: dict[str, Any] = json.loads(first)
     assert found == {

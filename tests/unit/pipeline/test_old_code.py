@@ -15,7 +15,8 @@ from runner.pipeline.archiving import _shared
 from runner.pipeline.concluding import conclude, verify_evidence
 from runner.pipeline.executing import run_study
 from runner.pipeline.imaging import runner_image
-from runner.pipeline.old_code import contained, other_versions, versions_of_image, with_code
+from runner.pipeline.old_code import contained, with_code
+from runner.pipeline.rooms import Room, room_of
 from tests.fakes.engine import Hang
 from tests.fakes.image_tools import FakeIndex, wheel
 from tests.fakes.surroundings import CODE, INSTALLED, build_in, make_images, surroundings
@@ -60,6 +61,10 @@ def ran(images: Path) -> tuple[Surroundings, Path]:
     return made, folder
 
 
+def begun() -> None:
+    """The code began, and nothing is said of it."""
+
+
 def test_a_container_has_nothing_but_run_and_code(ran: tuple[Surroundings, Path]) -> None:
     """No network, no capability, no writable volume; what it says is shown line by line; nothing is left."""
     made, folder = ran
@@ -78,7 +83,7 @@ def test_a_container_has_nothing_but_run_and_code(ran: tuple[Surroundings, Path]
         return 4
 
     made.pods.roles["verify"] = old
-    said = contained(made.world, CODE, folder, ("--json",))
+    said = contained(made.world, CODE, folder, ("--json",), room_of(made.world), begun)
     assert (said.exit_code, said.output, said.complaints) == (
         4,
         "demo does not verify\\x1b[2K\nmore\n",
@@ -108,7 +113,7 @@ def test_a_code_that_ends_as_none_of_ours_does_proves_nothing(ran: tuple[Surroun
 
     made.pods.roles["verify"] = old
     with pytest.raises(EvidenceError, match="it ended with 137, as this program never does: MemoryError"):
-        contained(made.world, CODE, folder, ())
+        contained(made.world, CODE, folder, (), room_of(made.world), begun)
     assert made.engine.owned() == ()
 
 
@@ -121,16 +126,26 @@ def test_a_code_that_does_not_end_is_ended(ran: tuple[Surroundings, Path]) -> No
 
     made.pods.roles["verify"] = old  # type: ignore[assignment]  # it never returns
     with pytest.raises(EnvironmentNotReady, match="didn't end"):
-        contained(made.world, CODE, folder, ())
+        contained(made.world, CODE, folder, (), room_of(made.world), begun)
     assert made.engine.owned() == ()
 
 
-def test_versions_that_differ_are_those_of_the_image(ran: tuple[Surroundings, Path], tiny_images: Path) -> None:
-    """In which the code will run; where no such image is declared, that is said."""
-    made, _ = ran
-    assert other_versions(CODE, versions_of_image(made.world)) == ("click is 8.0 here, and was 8.0.1",)
-    with pytest.raises(EnvironmentNotReady, match="isn't declared here"):
-        versions_of_image(surroundings(tiny_images).world)
+def test_code_begins_when_nothing_else_is_left_to_begin(ran: tuple[Surroundings, Path]) -> None:
+    """Whatever is said before that isn't its word."""
+    made, folder = ran
+    told: list[str] = []
+
+    def old(_: Box) -> int:
+        told.append("the code")
+        return 0
+
+    made.pods.roles["verify"] = old
+    contained(made.world, CODE, folder, (), room_of(made.world), lambda: told.append("begins"))
+    assert told == ["begins", "the code"]
+    with pytest.raises(EnvironmentNotReady):
+        contained(made.world, CODE, folder, (), Room("pairbench/runner:none", {}), lambda: told.append("begins"))
+    assert told == ["begins", "the code"]
+    assert made.engine.owned() == ()
 
 
 def test_code_that_runs_here_gets_the_whole_wheel(ran: tuple[Surroundings, Path]) -> None:

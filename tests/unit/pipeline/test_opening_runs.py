@@ -9,8 +9,8 @@ import pytest
 
 from runner.archives.writing import write_archive
 from runner.core import layout
-from runner.core.errors import EvidenceError, StudyError
-from runner.pipeline.opening import opened
+from runner.core.errors import EvidenceError, PairbenchError, StudyError
+from runner.pipeline.opening import opened, opened_run
 from tests.fakes.archives import contents, laid, lay, run_files
 from tests.fakes.surroundings import RUNS
 
@@ -47,6 +47,7 @@ def test_the_only_run_of_an_archive_needs_no_name(world: World, tmp_path: Path) 
     archived(tmp_path, "demo")
     with opened(world, "runs.pairbench", tmp_path) as folder:
         assert folder.is_relative_to(tmp_path / "cache")
+        assert folder.name == "demo"
         assert laid(folder) == run_files("demo")
     assert not folder.exists()
     assert [path.name for path in (tmp_path / "cache").iterdir() if path.name.startswith("opened-")] == []
@@ -62,6 +63,25 @@ def test_one_run_of_several_is_named(world: World, tmp_path: Path) -> None:
     assert "runs.pairbench#one, runs.pairbench#two" in caught.value.diagnostics()
     with pytest.raises(StudyError, match="has no run 'three'"), opened(world, "runs.pairbench#three", tmp_path):
         pass
+
+
+def test_what_is_said_of_an_archived_run_names_the_archive(world: World, tmp_path: Path) -> None:
+    """In an error of the same kind: the folder that it was looked at in is gone by then."""
+    archived(tmp_path, "one", "two")
+    with pytest.raises(PairbenchError) as caught, opened(world, "runs.pairbench#two", tmp_path) as folder:
+        raise PairbenchError("the run has no summary yet", document=f"A: {folder}", hint=f"look at {folder}")
+    assert str(caught.value) == ("A: runs.pairbench#two: the run has no summary yet (look at runs.pairbench#two)")
+
+
+def test_the_archive_is_at_hand_while_its_run_is(world: World, outside: Surroundings, tmp_path: Path) -> None:
+    """With all that it holds besides; a run in a folder has none."""
+    archived(tmp_path, "demo")
+    with opened_run(world, "runs.pairbench", tmp_path) as found:
+        assert found.archive is not None
+        assert [*found.archive.index.runs] == ["demo"]
+    outside.files.put(RUNS / "demo" / layout.LOCK, "{}")
+    with opened_run(world, "demo", tmp_path) as found:
+        assert found.archive is None
 
 
 def test_a_damaged_archive_is_opened_for_nobody(world: World, tmp_path: Path) -> None:
