@@ -10,7 +10,7 @@ import pytest
 from runner.adapters.disk import Disk
 from runner.archives.writing import write_archive
 from runner.core import layout
-from runner.core.errors import EvidenceError, StudyError
+from runner.core.errors import EnvironmentNotReady, EvidenceError, PairbenchError, StudyError
 from runner.pipeline.unpacking import in_its_own_image, out_of_archive
 from tests.fakes.archives import contents, image, laid, lay, run_files
 
@@ -111,14 +111,56 @@ def test_a_damaged_archive_lays_nothing_down(world: World, tmp_path: Path) -> No
     assert [*(tmp_path / "cache" / "unpacking").iterdir()] == []
 
 
+def test_without_an_engine_the_usual_socket_is_named(world: World, outside: Surroundings, tmp_path: Path) -> None:
+    """The one that a machine with an engine has."""
+    outside.no_engine.append("nothing answers")
+    with out_of_archive(world, archived(tmp_path, "demo"), "") as (_, shelf):
+        assert " -v /var/run/docker.sock:/var/run/docker.sock " in shelf.own_code
+
+
+@pytest.mark.parametrize("error", [StudyError, EvidenceError, PairbenchError])
+def test_a_run_that_is_no_good_does_not_stay(world: World, tmp_path: Path, error: type[PairbenchError]) -> None:
+    """And is spoken of as the archive's, where it still is; one that stood there before is left alone."""
+    path = archived(tmp_path, "demo")
+    place = tmp_path / "runs" / "demo"
+    with pytest.raises(error) as caught, out_of_archive(world, path, "") as (folder, _):
+        raise error("it is no good", document=str(folder), hint=f"look at {folder}")
+    assert type(caught.value) is error
+    assert str(caught.value) == f"{path}#demo: it is no good (look at {path}#demo)"
+    assert not place.exists()
+    lay(place, run_files("demo"))
+    with pytest.raises(error, match=str(place)), out_of_archive(world, path, "") as (folder, _):
+        raise error("it is no good", document=str(folder))
+    assert laid(place) == run_files("demo")
+
+
+def test_a_run_stays_for_a_machine_that_is_made_ready(world: World, tmp_path: Path) -> None:
+    """What is said of it may name files of the run."""
+    lacking = EnvironmentNotReady("the code at hand isn't the run's")
+    with pytest.raises(EnvironmentNotReady), out_of_archive(world, archived(tmp_path, "demo"), ""):
+        raise lacking
+    assert laid(tmp_path / "runs" / "demo") == run_files("demo")
+
+
 def test_the_archived_program_is_started_with_an_engine_alone(world: World, tmp_path: Path) -> None:
     """Without a network; parts are joined before they are loaded; the shelf of an archive says the same."""
     path = archived(tmp_path, "demo")
     with out_of_archive(world, path, "") as (_, shelf):
         tag = next(pin.tag for pin in shelf.pins if pin.name == "runner")
-        assert shelf.own_code == in_its_own_image(path, tag)
+        # No socket of this machine leads to the engine that answers here.
+        assert shelf.own_code == in_its_own_image(path, tag, "fake://")
     assert in_its_own_image(path, "runner:1") == (
         f"docker load -i {path} && docker run --rm --network none -v /var/run/docker.sock:/var/run/docker.sock "
+        f'-v {path}:/archive:ro -v "$PWD":/study runner:1 rerun /archive'
+    )
+    assert in_its_own_image(path, "runner:1", "unix:///srv/my engine/docker.sock") == (
+        f"export DOCKER_HOST='unix:///srv/my engine/docker.sock' && docker load -i {path} && "
+        "docker run --rm --network none -v '/srv/my engine/docker.sock':/var/run/docker.sock "
+        f'-v {path}:/archive:ro -v "$PWD":/study runner:1 rerun /archive'
+    )
+    assert in_its_own_image(path, "runner:1", "tcp://10.0.0.1:2375") == (
+        f"export DOCKER_HOST=tcp://10.0.0.1:2375 && docker load -i {path} && "
+        "docker run --rm --network host -e DOCKER_HOST=tcp://10.0.0.1:2375 "
         f'-v {path}:/archive:ro -v "$PWD":/study runner:1 rerun /archive'
     )
     parts = tmp_path / "of two"
