@@ -23,7 +23,7 @@ from runner.pipeline import concluding, rerunning
 from runner.pipeline.comparing import compare
 from runner.pipeline.fitness import Asked, Shelf
 from runner.pipeline.folder import find_run
-from runner.pipeline.originals import read_original
+from runner.pipeline.originals import called, read_original
 from runner.pipeline.sides import Side
 from runner.pipeline.unpacking import out_of_archive
 
@@ -59,7 +59,10 @@ def rerun(  # noqa: PLR0913 - a command has as many parameters as it has options
     with Watch() as watch:
         world = wiring.make_world(watch)
         with _source(world, source, name, max_size) as (folder, shelf):
-            original = read_original(world.files, folder)
+            archived = is_archive(Path(source.partition("#")[0]))
+            # What an archive gave stays only where it can be rerun: until then it is called as the archive's.
+            given = f"{source.partition('#')[0]}#{folder.name}" if archived else called(world.places.runs, folder)
+            original = read_original(world.files, folder, given, archived=archived)
             made = rerunning.rerun(world, original, Asked(live=live, this_code=this_code, slots=slots), shelf)
         world.progress.step("computing records, scores and summary")
         found = concluding.conclude(world.files, made.ran.folder)
@@ -79,19 +82,16 @@ def rerun(  # noqa: PLR0913 - a command has as many parameters as it has options
     click.echo(f"run: {made.ran.folder}", err=True)
     if comparison is None:
         click.echo(f"interrupted; go on with: pairbench resume {made.ran.folder.name}", err=True)
-    named = shlex.join(_called(world, folder) for folder in (made.original, made.ran.folder))
+    named = shlex.join(called(world.places.runs, folder) for folder in (made.original, made.ran.folder))
     click.echo(f"compare with: pairbench compare {named}", err=True)
     sys.exit(ExitCode.DONE if comparison is not None and _is_well(world, made, found, comparison) else ExitCode.FINDING)
 
 
-def _called(world: World, folder: Path) -> str:
-    """What a command calls the run in `folder`."""
-    return folder.name if folder.parent == world.places.runs.resolve() else str(folder)
-
-
 def _comparison(world: World, made: Reran) -> Comparison:
     world.progress.step(f"comparing with {made.original.name}")
-    before, after = (Side.of(world.files, folder, folder.name) for folder in (made.original, made.ran.folder))
+    before, after = (
+        Side.of(world.files, folder, called(world.places.runs, folder)) for folder in (made.original, made.ran.folder)
+    )
     return compare(before, after)
 
 

@@ -1,20 +1,22 @@
-"""The run that a rerun is made of, held against every digest that names its inputs.
+"""The run that a rerun is made of, held against every digest that names a file of it, before anything starts.
 
-What its trials left isn't looked at: `verify` does that.
+What follows from its evidence isn't computed again: `verify` does that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runner.core import layout
 from runner.core.canonical import sha256_digest
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.passages import tree_digest
-from runner.pipeline.concluding import ledger_problems, read_summary
-from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.concluding import ledger_problems, read_summary, verify_evidence
+from runner.pipeline.folder import read_run, required
 from runner.pipeline.reopening import is_finished
+from runner.pipeline.sides import Side
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,42 +42,59 @@ class Original:
         return self.run.lock.run
 
 
-def read_original(files: Files, folder: Path) -> Original:
-    """The run in `folder`, whose inputs are what its lock, its ledger and its summary say.
+def called(runs: Path, folder: Path) -> str:
+    """What a command calls the run in `folder`, where `runs` is the folder that names are looked up in."""
+    place = folder.resolve()
+    return place.name if place.parent == runs.resolve() else str(place)
+
+
+def read_original(files: Files, folder: Path, given: str = "", *, archived: bool = False) -> Original:
+    """The run in `folder`, all of whose files are what its ledger, its lock and its summary say.
+
+    It is spoken of as `given`, or by its folder's path; one that is `archived` can't be resumed where it is.
 
     Raises:
         StudyError: the run never came to its end.
         PairbenchError: it has no summary.
         EvidenceError: something of it is missing or damaged; everything that is, at once.
     """
-    run = read_run(files, folder)
+    run, given = read_run(files, folder), given or str(folder)
     if not is_finished(run):
         raise StudyError(
             "the run never came to its end, and there is nothing to hold a rerun against",
-            document=str(folder),
-            hint=f"pairbench resume {folder.name}",
+            document=given,
+            hint="resume it where it was made, and archive it again"
+            if archived
+            else f"pairbench resume {shlex.quote(given)}",
         )
     summary = read_summary(files, folder)
     problems = [*_faults(files, run, summary)]
+    # What a comparison refuses in the end is refused while it costs nothing.
+    told = {problem.document for problem in problems}
+    problems += [problem for problem in _unsealed(files, folder, given) if problem.document not in told]
     if problems:
         raise EvidenceError.of(problems)
     lock, sealed = (sha256_digest(required(files, folder, name)) for name in (layout.LOCK, layout.SUMMARY))
     return Original(run, lock, sealed)
 
 
+def _unsealed(files: Files, folder: Path, given: str) -> Iterator[Problem]:
+    """Every document that the summary, or the lock that it names, was made with and that is another now."""
+    try:
+        Side.of(files, folder, given)
+    except EvidenceError as error:
+        for problem in error.problems:
+            yield replace(problem, document=problem.document.removeprefix(f"{given}: "))
+
+
 def _faults(files: Files, run: Run, summary: Summary) -> Iterator[Problem]:
-    """Everything of inputs and lock that isn't what is said of it: by the ledger, by the lock, and by the summary."""
+    """Every file of the run that isn't what is said of it: by the ledger, by the lock, and by the summary."""
     named, sealed = run.ledger.other_files, summary.inputs
-    for name, digest in named.items():
-        if fault := file_fault(files, run.folder, name, digest):
-            yield Problem(fault, name)
-    for name in (
-        layout.LOCK,
-        layout.PLAN,
-        *(f"{layout.INPUTS}/{name}" for name in files.walk(run.folder / layout.INPUTS)),
-    ):
-        if name not in named:
-            yield Problem("the ledger does not know this file", name)
+    try:
+        _, damaged = verify_evidence(files, run.folder)
+        yield from damaged
+    except EvidenceError as error:
+        yield from error.problems
     yield from ledger_problems(files, run)
     for name, pin in run.lock.corpora.items():
         files_of_corpus = run.corpora.get(name)

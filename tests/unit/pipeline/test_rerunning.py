@@ -19,7 +19,7 @@ from runner.pipeline.concluding import conclude, verify_run
 from runner.pipeline.executing import run_study
 from runner.pipeline.fitness import Asked, Shelf
 from runner.pipeline.folder import read_run
-from runner.pipeline.originals import read_original
+from runner.pipeline.originals import called, read_original
 from runner.pipeline.rerunning import rerun
 from runner.pipeline.resuming import resume_run
 from scripts.faults.summaries import summaries_differ
@@ -293,8 +293,10 @@ def test_a_run_that_never_ended_is_no_original(outside: Surroundings) -> None:
     conclude(outside.files, folder)
     whole = outside.files.held[folder / layout.LEDGER]
     outside.files.held[folder / layout.LEDGER] = b"".join(whole.splitlines(keepends=True)[:-1])
-    with pytest.raises(StudyError, match=f"pairbench resume {folder.name}"):
+    with pytest.raises(StudyError, match=f"pairbench resume {folder}"):
         read_original(outside.files, folder)
+    with pytest.raises(StudyError, match=r"^a\.pairbench#demo: .* \(resume it where it was made, and archive it again"):
+        read_original(outside.files, folder, "a.pairbench#demo", archived=True)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +312,44 @@ def test_inputs_that_were_changed_are_named(outside: Surroundings, name: str) ->
     outside.files.held[place] = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
     with pytest.raises(EvidenceError, match=name):
         read_original(outside.files, before.run.folder)
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "scores.jsonl", "summary.json", "trials"])
+def test_documents_and_evidence_that_were_changed_are_named(outside: Surroundings, name: str) -> None:
+    """Before anything is run, and before anything is paid for: the comparison at the end could only refuse."""
+    before = original(outside)
+    place = before.run.folder / name
+    if name == "trials":
+        # A file that a client left.
+        place = min(path for path in outside.files.held if path.is_relative_to(place) and path.name == "stdout.jsonl")
+    outside.files.held[place] += b" "
+    with pytest.raises(EvidenceError) as caught:
+        read_original(outside.files, before.run.folder)
+    assert [problem.document for problem in caught.value.problems] == [str(place.relative_to(before.run.folder))]
+
+
+def test_all_that_was_changed_is_named_at_once(outside: Surroundings) -> None:
+    """And where to look, so that it is found from anywhere."""
+    before = original(outside)
+    folder = before.run.folder
+    for name in ("records.jsonl", "scores.jsonl", "inputs/indexes/notes.tar"):
+        outside.files.held[folder / name] += b"\n"
+    with pytest.raises(EvidenceError) as caught:
+        read_original(outside.files, folder, "/elsewhere/good")
+    found = [(problem.document, problem.hint) for problem in caught.value.problems]
+    assert found[-2:] == [
+        (name, "see what is wrong with: pairbench verify /elsewhere/good") for name in ("records.jsonl", "scores.jsonl")
+    ]
+    assert "inputs/indexes/notes.tar" in {name for name, _ in found}
+
+
+def test_a_run_is_called_by_its_name_where_that_finds_it(tmp_path: Path) -> None:
+    """By its path anywhere else."""
+    (tmp_path / "linked").symlink_to(tmp_path / "runs")
+    (tmp_path / "runs" / "demo").mkdir(parents=True)
+    assert called(tmp_path / "runs", tmp_path / "runs" / "demo") == "demo"
+    assert called(tmp_path / "linked", tmp_path / "runs" / "demo") == "demo"
+    assert called(tmp_path / "other", tmp_path / "runs" / "demo") == str(tmp_path / "runs" / "demo")
 
 
 def _empty_archive() -> list[bytes]:
