@@ -93,6 +93,17 @@ def test_a_damaged_run_does_not_verify(rerun: Callable[..., Any], home: Path) ->
     assert "inputs/prices.json" in said
 
 
+def test_a_damaged_run_elsewhere_is_named_by_its_path(rerun: Callable[..., Any], home: Path) -> None:
+    """Exit 4 before anything starts; the command that it names finds the run."""
+    place = next((home / "runs").glob("demo-*"))
+    moved = place.rename(home / "good")
+    (moved / "records.jsonl").write_bytes((moved / "records.jsonl").read_bytes() + b"\n")
+    code, said = rerun("good")
+    assert code == 4
+    assert f"see what is wrong with: pairbench verify {moved.resolve()})" in said
+    assert "rerunning" not in said
+
+
 def test_other_code_says_how_the_runs_own_is_started(rerun: Callable[..., Any], tiny_images: Path, home: Path) -> None:
     """And how to go on with this one."""
     other = home / "other"

@@ -11,9 +11,11 @@ import pytest
 
 from runner.adapters.harness import package_sources, this_installation
 from runner.archives.harness import harness_of
+from runner.archives.writing import Contents, write_archive
 from runner.cli import main
 from runner.pipeline.concluding import conclude
 from runner.pipeline.executing import run_study
+from tests.fakes.archives import code, image, lay, run_files
 from tests.fakes.surroundings import CODE, surroundings
 
 if TYPE_CHECKING:
@@ -106,6 +108,52 @@ def test_trusted_code_runs_here_and_its_verdict_is_passed_on(verify: Verify, hom
     assert versions.endswith(" here, and was 8.0.1")
     assert first.endswith(f"recomputed right here by the run's own code: pairbench 0.1.0, {CODE.pin.source_sha256}")
     assert last == "what it says from here on is the word of that code:"
+
+
+@pytest.fixture(scope="module")
+def archived(home: Path) -> str:
+    """The name of that run, which `runs.pairbench` in the same folder holds beside another."""
+    run = (home / "runs/latest").resolve()
+    held = {run.name: run, "other": lay(home / "laid" / "other", run_files("other"))}
+    images = [image("runner", b"a layer", role="runner")]
+    made = Contents(created_by=CODE.pin, images=images, runs=held, harnesses=[CODE, code()])
+    write_archive(made, home / "runs.pairbench", cache=home / "packed")
+    return run.name
+
+
+def test_one_run_of_an_archive_is_verified(verify: Verify, home: Path, archived: str) -> None:
+    """The archive is whole, and nothing is said of its other runs; without a name it is of all of them."""
+    done = verify(home, f"runs.pairbench#{archived}")
+    assert done.returncode == 0
+    whole, runner, verdict = done.stdout.splitlines()
+    assert whole.startswith("runs.pairbench is whole: sha256:")
+    assert runner == f"image runner {image('runner', b'a layer').pin.config_digest}"
+    assert verdict.startswith(f"{archived} verifies: ")
+    found = json.loads(verify(home, f"runs.pairbench#{archived}", "--json").stdout)
+    assert (found["archive"], found["holds"]) == ("runs.pairbench", True)
+    assert [run["run"] for run in found["runs"]] == [archived]
+    both = json.loads(verify(home, "runs.pairbench", "--json").stdout)
+    assert (both["holds"], [run["run"] for run in both["runs"]]) == (False, [archived, "other"])
+    missing = verify(home, "runs.pairbench#nothing")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "the archive has no run 'nothing'" in missing.stderr
+
+
+def test_code_of_an_archived_run_is_given_the_run_by_its_name(verify: Verify, home: Path, archived: str) -> None:
+    """What the archive is and holds is said besides; with `--json` standard output is that code's alone."""
+    done = verify(home, f"runs.pairbench#{archived}", "--trust-archived-code")
+    whole, runner, said = done.stdout.splitlines()
+    assert whole.startswith("runs.pairbench is whole: sha256:")
+    assert runner.startswith("image runner sha256:")
+    assert f"/{archived}'] pairbench-code-" in said
+    done = verify(home, f"runs.pairbench#{archived}", "--trust-archived-code", "--json")
+    assert done.stdout.startswith("old ['pairbench', 'verify', '--json', ")
+    assert "runs.pairbench is whole: sha256:" in done.stderr
+
+
+def test_nothing_is_said_for_code_that_never_begins(verify: Verify, home: Path) -> None:
+    """There is no engine: nothing that follows is its word."""
+    assert "is the word of that code" not in verify(home, "--archived-code").stderr
 
 
 def test_evidence_that_is_damaged_is_named_before_its_code_runs(verify: Verify, home: Path) -> None:
