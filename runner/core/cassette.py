@@ -104,13 +104,23 @@ def entries_of(trial: PlannedTrial, recording: bytes, bodies: Iterable[Bodies]) 
     texts: dict[int, Any] = {body.seq: body.response for body in bodies}
     found = []
     for line in recording.splitlines():
-        entry = json.loads(line)
+        entry = _recorded(line, trial)
         if entry["seq"] not in texts:
             raise EvidenceError(f"exchange {entry['seq']} has no body", document="recording.jsonl", key=trial.trial)
         place: dict[str, Any] = {"task": trial.task, "arm": trial.arm, "repetition": trial.repetition}
         whole = {**entry, **place, "body": texts[entry["seq"]]}
         found.append(canonical_line({**whole, ENTRY_DIGEST: entry_digest(whole)}))
     return tuple(found)
+
+
+def _recorded(line: bytes, trial: PlannedTrial) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict) or not isinstance(entry.get("seq"), int):
+        raise EvidenceError("a line isn't an exchange", document="recording.jsonl", key=trial.trial)
+    return entry
 
 
 def cassette_bytes(header: CassetteHeader, entries: Iterable[bytes]) -> bytes:

@@ -30,7 +30,9 @@ RUN_FOLDER: Final = "../../.."
 _NO_NETWORK: Final = {"network_mode": "none", "hostname": "pod"}
 _ROLES: Final = ("gateway", "sidecar", "trial")
 _KEY_FILE: Final = "PAIRBENCH_KEY_FILE"
-_KEY_PATH: Final = Interpolated(f"${{{_KEY_FILE}:?the path of a file that holds the key alone}}")
+KEY_PATH: Final = Interpolated(f"${{{_KEY_FILE}:?the path of a file that holds the key alone}}")
+WAY_OUT: Final[dict[str, Node]] = {"way-out": {"driver_opts": {"com.docker.network.bridge.enable_icc": "false"}}}
+"""The networks of a file whose gateway asks a provider."""
 
 _INPUTS: Final = """\
 import base64, json, shutil, tarfile
@@ -77,7 +79,7 @@ def compose_file(order: PodOrder, identities: Mapping[str, str], *, recorded: bo
         "volumes": _volumes(order, player),
     }
     if player.asks_provider:
-        document["networks"] = {"way-out": {"driver_opts": {"com.docker.network.bridge.enable_icc": "false"}}}
+        document["networks"] = WAY_OUT
     return rendered([*_header(order, player), *_image_lines(order, identities)], document)
 
 
@@ -160,7 +162,7 @@ def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict
     found["inputs"] = _own(images["gateway"], program + player.program, "DAC_READ_SEARCH", [*binds, *filled])
     if player.asks_provider:
         key: list[Node] = [
-            bind(_KEY_PATH, KEY_NAME),
+            bind(KEY_PATH, KEY_NAME),
             f"secret:{KEY_FOLDER}:nocopy",
         ]
         found["key"] = _own(images["gateway"], _KEY, "DAC_OVERRIDE", key) | {"profiles": ["key"]}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from runner.core.visible import visible
 from runner.execute.yaml_text import Alias, Anchor, Node, yaml_text
 
 if TYPE_CHECKING:
@@ -87,7 +88,12 @@ def rendered(comments: Sequence[str], document: Mapping[str, Node]) -> bytes:
     """The file: comments, then the document, in its order."""
     wall: Node = Anchor(_WALL, {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"]})
     body = yaml_text({"x-wall": wall, **{name: _escaped(held) for name, held in document.items()}})
-    return f"{''.join(f'# {line}'.rstrip() + chr(10) for line in comments)}\n{body}".encode()
+    return f"{''.join(f'# {_shown(line)}'.rstrip() + chr(10) for line in comments)}\n{body}".encode()
+
+
+def _shown(line: str) -> str:
+    """A comment that ends where its line does, whoever gave it a name or an address."""
+    return line if line.isascii() and line.isprintable() else visible(line)
 
 
 def _tmpfs(place: Tmpfs) -> str:

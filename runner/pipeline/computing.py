@@ -5,6 +5,7 @@ The same functions serve a fresh run and a stranger's verification; none of them
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runner.core import layout
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
     from runner.collect.attempt import AttemptResult
     from runner.core.canonical import Digest
+    from runner.core.errors import Problem
     from runner.core.outcomes import Outcome
     from runner.core.records import Record
     from runner.core.summary import Summary
     from runner.pipeline.folder import Run
     from runner.pipeline.outlets import Outlet
+    from runner.pipeline.remaking import Remaker
     from runner.ports.files import Files
     from runner.summarize.facts import Facts
 
@@ -37,19 +40,32 @@ def may_retry(result: AttemptResult) -> bool:
     return CONSEQUENCES[result.outcome].retried
 
 
-def compute(run: Run, files: Files, outlet: Outlet, *, checked: bool = False) -> Summary:
+@dataclass
+class Doubt:
+    """That evidence is what it should be is looked at while it is read."""
+
+    checked: bool
+    """Every file of evidence is held against the digest in the ledger."""
+    remaker: Remaker
+    problems: list[Problem] = field(default_factory=list)
+    """Files of attempts that their other evidence doesn't give."""
+
+
+def compute(run: Run, files: Files, outlet: Outlet, doubt: Doubt | None = None) -> Summary:
     """The summary of `run`; every other document that is computed from it went to where it belongs.
 
-    One trial's evidence is held at a time, and of its record what a summary needs. Where `checked`, every file of
-    evidence is held against the digest in the ledger while it is read.
+    One trial's evidence is held at a time, and of its record what a summary needs. Where there is `doubt`, what is
+    wrong with evidence goes there.
 
     Raises:
         EvidenceError: something of the run is damaged.
-        DoubtfulError: where `checked`: some file isn't there as the ledger says.
+        DoubtfulError: where evidence is checked: some file isn't there as the ledger says.
     """
     if {arm.name for arm in run.study.arms} != set(run.plan.arms):
         raise EvidenceError("the plan's arms are not those of the study", document=layout.PLAN, key="arms")
-    trials = Trials.of(run, files, checked=checked)
+    trials = (
+        Trials.of(run, files) if doubt is None else Trials.of(run, files, checked=doubt.checked, remaker=doubt.remaker)
+    )
     records, scores = outlet.sink(layout.RECORDS), outlet.sink(layout.SCORES)
     ends: dict[str, tuple[Outcome, str]] = {}
 
@@ -57,6 +73,8 @@ def compute(run: Run, files: Files, outlet: Outlet, *, checked: bool = False) ->
         for found in trials.concluded(run.plan.trials, run.ledger):
             records.put(found.record)
             scores.put(found.score)
+            if doubt is not None:
+                doubt.problems += found.problems
             if run.query_sets or run.reconsolidation:
                 ends[found.facts.trial] = found.facts.outcome, found.facts.reason
             yield found.facts

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.collect.attempt import AttemptResult
+    from runner.core.errors import Problem
     from runner.core.evidence import Expectation
     from runner.core.lock import Lock
     from runner.core.plan import PlannedTrial
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from runner.core.study import Label
     from runner.pipeline.chronicle import StoredLedger
     from runner.pipeline.folder import Run
+    from runner.pipeline.remaking import Remaker
     from runner.ports.files import Files
 
 _NO_LABEL: Final = "the task has no labels"
@@ -56,6 +58,8 @@ class Concluded:
     record: bytes
     score: bytes
     facts: Facts
+    problems: tuple[Problem, ...] = ()
+    """Files of its attempts that their other evidence doesn't give, where that is looked at."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,11 @@ class Trials:
     """The files of each labelled task's corpus, by task."""
     checked: bool
     """Every file of evidence is held against the digest in the ledger."""
+    remaker: Remaker | None = None
+    """What makes again the files that follow from other evidence; None: nobody doubts them."""
 
     @classmethod
-    def of(cls, run: Run, files: Files, *, checked: bool = False) -> Trials:
+    def of(cls, run: Run, files: Files, *, checked: bool = False, remaker: Remaker | None = None) -> Trials:
         """What the trials of `run` are derived with."""
         labels = {label.task: label for label in run.labels.labels} if run.labels is not None else {}
         return cls(
@@ -88,6 +94,7 @@ class Trials:
             labels=labels,
             workspaces={task.id: run.corpora[task.corpus] for task in run.study.tasks if task.id in labels},
             checked=checked,
+            remaker=remaker,
         )
 
     def concluded(self, planned: Sequence[PlannedTrial], ledger: StoredLedger, workers: int = 0) -> Iterator[Concluded]:
@@ -108,17 +115,18 @@ class Trials:
             DoubtfulError: the evidence is checked, and isn't what the ledger says.
         """
         for planned, ends in trials:
-            record = self.record(planned, ends)
+            problems: list[Problem] = []
+            record = self.record(planned, ends, problems)
             score = self._score(record)
             facts = facts_of(planned, record, score, self.prices, self.model)
-            yield Concluded(record.to_line(), score.to_line(), facts)
+            yield Concluded(record.to_line(), score.to_line(), facts, tuple(problems))
 
-    def record(self, planned: PlannedTrial, ends: Sequence[bytes]) -> Record:
-        """The record of a trial whose attempts the ledger's lines `ends` end."""
+    def record(self, planned: PlannedTrial, ends: Sequence[bytes], problems: list[Problem] | None = None) -> Record:
+        """The record of a trial whose attempts the ledger's lines `ends` end; what is doubtful goes to `problems`."""
         lines = (LedgerLine.from_bytes(end, layout.LEDGER) for end in ends)
-        return make_record(planned, [self._attempt(planned, line) for line in lines])
+        return make_record(planned, [self._attempt(planned, line, problems) for line in lines])
 
-    def _attempt(self, planned: PlannedTrial, line: LedgerLine) -> AttemptResult:
+    def _attempt(self, planned: PlannedTrial, line: LedgerLine, problems: list[Problem] | None) -> AttemptResult:
         """What the attempt that `line` ends came to.
 
         Where the runner broke it off, the ledger is the one that knows: there may be no evidence at all, or half of it.
@@ -134,6 +142,8 @@ class Trials:
             result.evidence[name.removeprefix(folder)] != digest for name, digest in line.files.items()
         ):
             raise DoubtfulError
+        if self.remaker is not None and problems is not None:
+            problems += self.remaker.problems(planned, line, found)
         return result
 
     def _read(self, name: str, folder: str) -> bytes:

@@ -11,27 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.core.gateway import GatewayConfig, UpstreamPart
 from runner.core.in_files import in_files
 from runner.core.launch import InFile, PodLaunch
-from runner.core.secret import Secret
 from runner.execute.by_hand import compose_file
 from runner.execute.order import PodImages, PodOrder
+from tests.fakes.compose_orders import HEX, IDENTITIES, asking
 from tests.fakes.orders import order, planned
 
-HEX = "0123456789abcdef" * 4
-IDENTITIES = dict.fromkeys(("gateway", "sidecar", "trial"), f"sha256:{HEX}")
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "by-hand.md"
-
-
-def asking(mode: str, *, recording: bool = False) -> PodOrder:
-    """An order whose gateway's model is somebody else than a policy."""
-    plain = order(planned("joined"), joins_sidecar=True)
-    told = plain.gateway.model_dump() | {"policy": None, "mode": mode, "recording": recording}
-    if mode in {"live", "record"}:
-        told["upstream"] = UpstreamPart(base_url="https://model.example", auth="bearer", ca_file=None, key_file="/k")
-    key, network = (Secret("sk-key"), "way-out") if mode in {"live", "record"} else (None, None)
-    return replace(plain, gateway=GatewayConfig(**told), key=key, network=network)
 
 
 def text(made: PodOrder, *, recorded: bool = False) -> str:
