@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from runner import wiring
 from runner.cli.progress import Watch
 from runner.core.visible import visible
 from runner.pipeline import provenance
+from runner.publish import formatting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from runner.core.canonical import Json
     from runner.images.facts import LayerFacts, PackageFacts
@@ -45,7 +46,8 @@ def show(name: str, *, files: bool, as_json: bool, spdx: bool) -> None:
         json.dump(_described(image, layers, files=files), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
-        _print(image, layers, files=files)
+        for line in fact_lines(image, layers, Console().width, files=files):
+            click.echo(line)
 
 
 @click.command()
@@ -128,26 +130,30 @@ def _file(file: FileFacts) -> dict[str, Json]:
     }
 
 
-def _print(image: BuiltImage, layers: Sequence[LayerFacts], *, files: bool) -> None:
-    click.echo(f"{image.tag} ({image.arch}, base: {image.base})")
-    click.echo(f"manifest {image.manifest_digest}")
-    console = Console(highlight=False, markup=False, width=200)
+def fact_lines(image: BuiltImage, layers: Sequence[LayerFacts], width: int, *, files: bool) -> Iterator[str]:
+    """What the image is made of, within `width` columns but for digests, which aren't folded, and the list of files."""
+    yield from (image.tag, f"{image.arch}, base: {image.base}", f"manifest {image.manifest_digest}")
     for layer in layers:
-        size = f"{layer.layer.blob.size_bytes:,} bytes, {len(layer.files):,} files"
-        click.echo(f"\n{layer.layer.name}: {layer.layer.diff_id}, {size}")
+        size = f"{layer.layer.blob.size_bytes:,} bytes, {formatting.counted(len(layer.files), 'file')}"
+        yield from ("", f"{layer.layer.name}: {size}", str(layer.layer.diff_id))
         if files:
-            for file in layer.files:
-                click.echo(visible(_line(file)))
-            continue
-        table = Table("from", "version", "sha256", "files", "compiled", "bytes", "licence", box=None, pad_edge=False)
-        for column in (3, 4, 5):
-            table.columns[column].justify = "right"
-        for package in layer.packages:
-            origin = package.origin
-            counts = (f"{package.files:,}", f"{package.compiled:,}", f"{package.size_bytes:,}")
-            name = f"{origin.kind} {origin.name}"
-            table.add_row(name, origin.version, origin.sha256.removeprefix("sha256:"), *counts, origin.licence)
-        console.print(table)
+            yield from (visible(_line(file)) for file in layer.files)
+        else:
+            yield from (line for package in layer.packages for line in _package_lines(package, width))
+
+
+def _package_lines(package: PackageFacts, width: int) -> Iterator[str]:
+    """What the package is, within `width` columns, and its digest, which isn't folded."""
+    origin = package.origin
+    counts = [formatting.counted(package.files, "file"), f"{package.size_bytes:,} bytes"]
+    if package.compiled:
+        counts.insert(1, f"{package.compiled:,} compiled")
+    facts = ", ".join((*counts, *((origin.licence,) if origin.licence else ())))
+    called = " ".join(part for part in (origin.kind, origin.name, origin.version) if part)
+    yield from textwrap.wrap(
+        visible(f"{called}: {facts}"), width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    yield f"    sha256 {origin.sha256.removeprefix('sha256:')}"
 
 
 def _line(file: FileFacts) -> str:

@@ -7,14 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from runner import wiring
 from runner.cli.progress import Watch
 from runner.pipeline import imaging
+from runner.publish import formatting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from runner.images.oci import BuiltImage
     from runner.pipeline.world import World
 
@@ -95,9 +96,14 @@ def _show(world: World, built: tuple[BuiltImage, ...], *, as_json: bool) -> None
         json.dump(listing, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
-    table = Table("image", "config digest", "manifest digest", "MB", "base", box=None, pad_edge=False)
-    for image in built:
-        base = "as locked" if not image.drifted else f"drifted ({len(image.drifted)} packages)"
-        size = f"{image.size_bytes // 1_000_000}"
-        table.add_row(image.name, image.config_digest, image.manifest_digest, size, base)
-    Console(highlight=False, markup=False, width=200).print(table)
+    for line in image_lines(built):
+        click.echo(line)
+
+
+def image_lines(built: Sequence[BuiltImage]) -> Iterator[str]:
+    """What each image is: a digest that is folded is copied by nobody, so each has a line, which 80 columns hold."""
+    for number, image in enumerate(built):
+        base = "as locked" if not image.drifted else f"drifted ({formatting.counted(len(image.drifted), 'package')})"
+        yield from ("",) if number else ()
+        yield f"{image.name}: {image.size_bytes // 1_000_000} MB, base {base}"
+        yield from (f"config   {image.config_digest}", f"manifest {image.manifest_digest}")

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 _MOST_REASONS: Final = 3
 
 
-def clean_cache(more: Sequence[Path], *, dry_run: bool, as_json: bool) -> None:
+def clean_cache(more: Sequence[Path], *, user_images: bool, dry_run: bool, as_json: bool) -> None:
     """What nothing needs is gone from the cache, or with `dry_run` is only told.
+
+    With `user_images` also images of studies' own, which nothing makes again.
 
     Raises:
         EnvironmentNotReady: another process uses the cache, or the disk keeps something.
@@ -34,28 +36,29 @@ def clean_cache(more: Sequence[Path], *, dry_run: bool, as_json: bool) -> None:
     with Watch() as watch:
         world = wiring.make_world(watch)
         if dry_run:
-            found = survey(world, more, (Path.cwd(),))
+            found = survey(world, more, (Path.cwd(),), user_images=not user_images)
             done = Cleaned((), ())
         else:
             with world.alone():
-                found = survey(world, more, (Path.cwd(),))
+                found = survey(world, more, (Path.cwd(),), user_images=not user_images)
                 done = clean(found)
     if as_json:
         sys.stdout.write(json.dumps(_value(found, done, dry_run=dry_run), indent=2) + "\n")
     else:
-        _print(found, done, dry_run=dry_run)
+        render_survey(found, done, Console(highlight=False, markup=False), dry_run=dry_run)
     if done.kept:
         raise EnvironmentNotReady.of(Problem(reason, str(item.path)) for item, reason in done.kept)
 
 
-def _print(found: Survey, done: Cleaned, *, dry_run: bool) -> None:
-    console = Console(highlight=False, markup=False, width=200 if not sys.stdout.isatty() else None)
-    runs = Table("run", "folder", "its archives", "needs of the cache", "needed by it alone", box=None, pad_edge=False)
+def render_survey(found: Survey, done: Cleaned, console: Console, *, dry_run: bool) -> None:
+    """Print what runs take, what of the cache stays and why, what goes, and what couldn't be read."""
+    runs = _table("run", ("folder", "its\narchives", "needs of\nthe cache", "needed by\nit alone"))
     for use in found.runs:
         sizes = (use.folder_bytes, use.archives_bytes, use.cache_bytes, use.alone_bytes)
         runs.add_row(use.run, *map(_megabytes, sizes))
     gone = "would go" if dry_run else "gone"
-    cache = Table("cache", "before", gone, "after", "what stays is needed by", box=None, pad_edge=False)
+    cache = _table("cache", ("before", gone, "after"))
+    cache.add_column("what stays is\nneeded by", overflow="fold")
     removed = found.superfluous if dry_run else done.removed
     for kind, words in KINDS.items():
         items = [item for item in found.items if item.kind == kind]
@@ -68,6 +71,15 @@ def _print(found: Survey, done: Cleaned, *, dry_run: bool) -> None:
     console.print(cache)
     for name in found.unknown:
         console.print(f"{name} can't be read: nothing that it may need is taken away")
+
+
+def _table(first: str, figures: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    # Runs differ in how their names end: none is cut.
+    table.add_column(first, overflow="fold")
+    for name in figures:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
 
 
 def _value(found: Survey, done: Cleaned, *, dry_run: bool) -> Json:
@@ -94,13 +106,13 @@ def _value(found: Survey, done: Cleaned, *, dry_run: bool) -> Json:
 
 
 def _reasons(items: Sequence[Item], runs: Sequence[RunUse]) -> str:
-    """Who needs some of `items`: runs by their number, everybody else by name."""
+    """Who needs some of `items`, each on a line: runs by their number, everybody else by name."""
     who = {name for item in items for name in item.needed_by}
     among = who & {use.run for use in runs}
     others = sorted(who - among)
     told = [f"{len(among)} run{'s' if len(among) != 1 else ''}"] if among else []
     more = [f"{len(others) - _MOST_REASONS} more"] if len(others) > _MOST_REASONS else []
-    return ", ".join((*told, *others[:_MOST_REASONS], *more))
+    return "\n".join((*told, *others[:_MOST_REASONS], *more))
 
 
 def _sum(items: Sequence[Item]) -> int:

@@ -51,9 +51,11 @@ class Comparisons:
 
     def sides(self) -> tuple[str, ...]:
         """Which runs they are, what answered in each, and what the two have to do with each other."""
+        # The name of a run leaves a line of 80 columns no room for both.
         lines = [
-            f"{name}  {side.run}: {side.evidence}, {_answers(side)}"
+            line
             for name, side in (("A", self._found.a), ("B", self._found.b))
+            for line in (f"{name}  {side.run}", f"   {side.evidence}, {_answers(side)}")
         ]
         relation = self._found.relation
         return (*lines, f"{relation[:1].upper()}{relation[1:]}.")

@@ -126,7 +126,7 @@ def test_the_first_differences_are_told_with_both_values() -> None:
 def test_a_run_without_a_model_names_none() -> None:
     """As one of a retrieval study is."""
     run = RUN.model_copy(update={"model_shown": "", "mode": "none"})
-    assert "A  demo-20261130t120000000z: measurement, no model\n" in shown(comparison("equality", equal=True, a=run))
+    assert "A  demo-20261130t120000000z\n   measurement, no model\n" in shown(comparison("equality", equal=True, a=run))
 
 
 def test_what_somebody_wrote_stays_text() -> None:
