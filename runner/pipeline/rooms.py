@@ -31,6 +31,8 @@ _IN_AN_ARCHIVE: Final = (
     "engine alone: docker load -i FILE && docker run --rm --network none -v FILE:/archive:ro pairbench/runner:TAG "
     "verify /archive"
 )
+_OURS: Final = frozenset({"User", "Env", "Entrypoint", "WorkingDir", "Labels"})
+"""What an image of ours asks of an engine. One made elsewhere may ask for a writable volume, say."""
 _WHEELS: Final = "wheels: "
 _WHEEL: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*) ([A-Za-z0-9][A-Za-z0-9._+!-]*)")
 
@@ -50,7 +52,7 @@ def room_of(world: World, archive: OpenArchive | None = None) -> Room:
 
     Raises:
         EnvironmentNotReady: no engine answers, or there is no such image and it can't be built.
-        EvidenceError: what the engine loaded isn't what the archive holds.
+        EvidenceError: the archive's runner would widen a container, or the engine loaded another image.
     """
     engine = world.engine()
     found = None if archive is None else _brought(world, engine, archive)
@@ -63,13 +65,20 @@ def _brought(world: World, engine: Engine, archive: OpenArchive) -> Room | None:
     image = next(fitting, None)
     if image is None:
         return None
+    config = parse_json(b"".join(archive.blob(image.config)), image.config)
+    if asked := _asked_of_an_engine(config) - _OURS:
+        raise EvidenceError(
+            f"it asks the engine for more than an image of ours does: {', '.join(sorted(asked))}",
+            document=f"image {image.pin.name}",
+            hint="the code would have more than the run; verify without --archived-code, and figures are compared",
+        )
     if located(engine, image.pin) is None:
         world.progress.step(f"loading {image.pin.name} of the archive into the engine")
         engine.load_images(archive.image_chunks([image.config]))
     reference = located(engine, image.pin)
     if reference is None:
         raise EvidenceError(f"what the engine loaded is not {image.config}", document=f"image {image.pin.name}")
-    return Room(reference, _told(parse_json(b"".join(archive.blob(image.config)), image.config)))
+    return Room(reference, _told(config))
 
 
 def _there(world: World, engine: Engine) -> Room | None:
@@ -109,6 +118,15 @@ def _declared(world: World) -> Mapping[str, str]:
     spec = read_image(RUNNER_IMAGE, world.build.images_dir)
     lock = read_image_lock(RUNNER_IMAGE, spec, world.build.arch, world.build.images_dir)
     return {normalized(wheel.name): wheel.version for wheel in lock.wheels}
+
+
+def _asked_of_an_engine(config: Json) -> set[str]:
+    """What the image has set for the containers that are made of it."""
+    match config:
+        case {"config": dict(settings)}:
+            return {name for name, value in settings.items() if value}
+        case _:
+            return set()
 
 
 def _told(config: Json) -> Mapping[str, str]:

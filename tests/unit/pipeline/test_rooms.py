@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.archives.reading import OpenArchive
+    from runner.core.canonical import Json
     from tests.fakes.surroundings import Surroundings
 
 CLICK: dict[str, tuple[str, tuple[str, ...], bytes]] = {"click": ("8.0", (), wheel({"click.py": b"C = 1\n"}))}
@@ -55,12 +56,13 @@ def offline(made: Surroundings, tmp_path: Path) -> Surroundings:
     return made
 
 
-def runner(arch: str = "amd64", says: str = "wheels: click 8.0.1, Jinja_2 3.1.6+x, what is this") -> ArchivableImage:
-    """The runner of an archive, whose configuration says which wheels it was made of."""
+def runner(arch: str = "amd64", **asks: Json) -> ArchivableImage:
+    """The runner of an archive, whose configuration says which wheels it was made of, and `asks` of an engine."""
+    says = "wheels: click 8.0.1, Jinja_2 3.1.6+x, what is this"
     plain = image("runner", b"a layer", role="runner")
     value = parse_json(plain.config, "config")
     assert isinstance(value, dict)
-    config = canonical_bytes({**value, "architecture": arch, "history": [{"created_by": says}, {}, 1]})
+    config = canonical_bytes({**value, "config": asks, "architecture": arch, "history": [{"created_by": says}, {}, 1]})
     manifest = manifest_of(config, [Blob(sha256_digest(b"a layer"), 7)])
     identity = sha256_digest(config)
     pin = plain.pin.model_copy(
@@ -88,6 +90,21 @@ def test_the_runner_of_an_archive_needs_no_network(offline: Surroundings, tmp_pa
     assert room.image == brought.pin.tag
     assert room.versions == {"click": "8.0.1", "jinja-2": "3.1.6+x"}
     assert offline.watcher.steps == ["loading runner of the archive into the engine"]
+
+
+def test_an_archived_image_that_widens_a_container_is_not_loaded(offline: Surroundings, tmp_path: Path) -> None:
+    """A volume of its own would be writable; what an image of ours sets is no more than how it starts."""
+    before = dict(offline.engine.images)
+    with (
+        archive_of(tmp_path, runner(Volumes={"/x": {}}, Healthcheck={"Test": ["x"]}, User="0")) as archive,
+        pytest.raises(EvidenceError, match="more than an image of ours does: Healthcheck, Volumes"),
+    ):
+        room_of(offline.world, archive)
+    assert offline.engine.images == before
+    again = tmp_path / "ours"
+    again.mkdir()
+    with archive_of(again, runner(Env=["A=b"], Entrypoint=["python3"], WorkingDir="/", Volumes={})) as archive:
+        room_of(offline.world, archive)
 
 
 def test_an_engine_that_loads_another_image_is_not_believed(
