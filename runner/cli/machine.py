@@ -46,15 +46,21 @@ def doctor(*, as_json: bool) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Another folder of runs and archives whose needs count; may be given again.",
 )
+@click.option(
+    "--user-images",
+    is_flag=True,
+    help="With --archives: also images of studies' own that no run and no archive needs. Nothing makes them again.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def gc(*, dry_run: bool, archives: bool, more: tuple[Path, ...], as_json: bool) -> None:
+def gc(*, dry_run: bool, archives: bool, more: tuple[Path, ...], user_images: bool, as_json: bool) -> None:
     """Remove the containers and volumes of runs whose runner is dead, and nothing else.
 
-    With --archives: say what disk each run takes, and remove from the cache what no run in runs/, no archive there or
-    here, and no lock of this checkout needs. Runs and archives are never touched.
+    With --archives: say what disk each run takes, and remove from the cache what no run in runs/ (here, and in this
+    checkout), no archive there or here, and no lock of this checkout needs. Runs and archives are never touched;
+    what a killed process left beside an archive goes.
     """
     if archives:
-        retaining.clean_cache(more, dry_run=dry_run, as_json=as_json)
+        retaining.clean_cache(more, user_images=user_images, dry_run=dry_run, as_json=as_json)
         return
     with Watch() as watch:
         world = wiring.make_world(watch)

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 _MOST_REASONS: Final = 3
 
 
-def clean_cache(more: Sequence[Path], *, dry_run: bool, as_json: bool) -> None:
+def clean_cache(more: Sequence[Path], *, user_images: bool, dry_run: bool, as_json: bool) -> None:
     """What nothing needs is gone from the cache, or with `dry_run` is only told.
+
+    With `user_images` also images of studies' own, which nothing makes again.
 
     Raises:
         EnvironmentNotReady: another process uses the cache, or the disk keeps something.
@@ -34,11 +36,11 @@ def clean_cache(more: Sequence[Path], *, dry_run: bool, as_json: bool) -> None:
     with Watch() as watch:
         world = wiring.make_world(watch)
         if dry_run:
-            found = survey(world, more, (Path.cwd(),))
+            found = survey(world, more, (Path.cwd(),), user_images=not user_images)
             done = Cleaned((), ())
         else:
             with world.alone():
-                found = survey(world, more, (Path.cwd(),))
+                found = survey(world, more, (Path.cwd(),), user_images=not user_images)
                 done = clean(found)
     if as_json:
         sys.stdout.write(json.dumps(_value(found, done, dry_run=dry_run), indent=2) + "\n")

@@ -5,8 +5,10 @@ Whoever asks learns of everything that couldn't be read too: what that needs is 
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.frame import BLOCK_BYTES, MAX_INDEX_BYTES, SEAL, SEAL_BYTES, Entry
@@ -18,14 +20,19 @@ from runner.core.canonical import Digest, digest_of, parse_json
 from runner.core.corpus import CorpusLock
 from runner.core.errors import PairbenchError
 from runner.core.lock import Lock
+from runner.images.oci import BASE_LABEL
 from runner.images.spec import LOCKS_FOLDER
+from runner.images.tarball import FIXED_TIME
+from runner.pipeline.folder import LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
+    from runner.core.canonical import Json
     from runner.images.store import Store
 
+USER_IMAGES: Final = "an image of a study's own"
+"""Who needs what nothing here makes again."""
 OUR_LOCKS: Final = f"images/{LOCKS_FOLDER}"
 _OCTAL: Final = slice(124, 135)
 _CORPUS: Final = "corpus.toml"
@@ -64,8 +71,13 @@ class Needs:
         return {who for who, text in self.declarations.items() if name in text}
 
 
-def gathered(images_dir: Path, runs: Mapping[str, Path], archives: Iterable[ArchiveFile], store: Store) -> Needs:
-    """What the locks beside `images_dir`, the `runs` and the `archives` need; configurations come out of `store`."""
+def gathered(
+    images_dir: Path, runs: Mapping[str, Path], archives: Iterable[ArchiveFile], store: Store, *, user_images: bool
+) -> Needs:
+    """What the locks beside `images_dir`, the `runs` and the `archives` need; configurations come out of `store`.
+
+    With `user_images`, an image of a study's own needs its layers too, whoever needs it itself.
+    """
     needs = Needs()
     passages: defaultdict[str, set[str]] = defaultdict(set)
     ours = _image_locks(images_dir, needs)
@@ -77,6 +89,9 @@ def gathered(images_dir: Path, runs: Mapping[str, Path], archives: Iterable[Arch
         for image in archive.index.images:
             for digest in (image.config, *image.layers):
                 needs.blobs[digest].add(archive.path.name)
+    if user_images:
+        for digest in _user_images(store):
+            needs.blobs[digest].add(USER_IMAGES)
     _configured(needs, store)
     for made_of, who in passages.items():
         for key in _index_keys(made_of, ours):
@@ -88,10 +103,31 @@ def find_runs(folders: Iterable[Path]) -> dict[str, Path]:
     """Every run directly in one of `folders`, by its name, or its path where two have one name; also a damaged one."""
     marks = (layout.LOCK, layout.LEDGER, layout.SUMMARY)
     found: dict[str, Path] = {}
-    for folder in dict.fromkeys(folder.resolve() for parent in folders for folder in _listed(parent)):
-        if any((folder / mark).is_file() for mark in marks):
+    # Neither of these raises, whatever a link leads to and whoever may not enter.
+    entries = (Path(os.path.realpath(entry)) for parent in folders for entry in _listed(parent))
+    for folder in dict.fromkeys(entries):
+        if any(os.path.isfile(folder / mark) for mark in marks):  # noqa: PTH113
             found[str(folder) if folder.name in found else folder.name] = folder
     return found
+
+
+def unseen(usual: Sequence[Path], named: Sequence[Path]) -> tuple[str, ...]:
+    """What may be runs, or hold some, and can't be looked into: links that lead nowhere, and what nobody may enter.
+
+    Of the `usual` folders of runs one is enough, unless others are `named`; those must all be there.
+    """
+    found, seen = [], False
+    for folder in dict.fromkeys((*usual, *named)):
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            if folder in named or os.path.lexists(folder):
+                found.append(str(folder))
+            continue
+        seen = True
+        # A run that was removed leaves the pointer to it behind.
+        found += [str(entry) for entry in entries if entry.name != LATEST and not _can_be_entered(entry)]
+    return tuple(found if seen or found else map(str, usual[:1]))
 
 
 def find_archives(folders: Iterable[Path]) -> Iterator[ArchiveFile]:
@@ -108,7 +144,10 @@ def find_archives(folders: Iterable[Path]) -> Iterator[ArchiveFile]:
 def _image_locks(images_dir: Path, needs: Needs) -> dict[str, str]:
     """What the locks name is needed; the digests of the images that they come to are returned, by name."""
     ours: dict[str, str] = {}
-    for path in sorted((images_dir / LOCKS_FOLDER).glob("*.json")):
+    locks = [path for path in _listed(images_dir / LOCKS_FOLDER) if path.suffix == ".json"]
+    if not locks:
+        needs.unknown.append(OUR_LOCKS)
+    for path in locks:
         value = _json(path, f"{OUR_LOCKS}/{path.name}", needs)
         layers, images = value.get("layers"), value.get("images")
         for digest in (*(layers.values() if isinstance(layers, dict) else ()), value.get("layer")):
@@ -144,7 +183,9 @@ def _corpora(folder: Path, place: tuple[str, str], needs: Needs, passages: defau
     `place` is how the folder is called, and where below it is looked; "" for everywhere.
     """
     who, below = place
-    for path in sorted((folder / below).rglob(_CORPUS)):
+    declared, locked, closed = _found_below(folder / below, follow=not below)
+    needs.unknown += [f"{who}/{path.relative_to(folder).as_posix()}" for path in closed]
+    for path in declared:
         name = f"{who}/{path.relative_to(folder).as_posix()}"
         try:
             text = path.read_text("utf-8")
@@ -154,7 +195,7 @@ def _corpora(folder: Path, place: tuple[str, str], needs: Needs, passages: defau
         needs.declarations[name] = text
         if "submodules" in text:
             needs.with_submodules.add(name)
-    for path in sorted((folder / below).rglob(_CORPUS_LOCK)):
+    for path in locked:
         try:
             lock = CorpusLock.from_bytes(path.read_bytes(), path.name)
         except (OSError, PairbenchError):
@@ -163,15 +204,52 @@ def _corpora(folder: Path, place: tuple[str, str], needs: Needs, passages: defau
             passages[lock.passages_sha256].add(who)
 
 
+def _found_below(folder: Path, *, follow: bool) -> tuple[list[Path], list[Path], list[Path]]:
+    """The declarations and the locks of corpora somewhere below `folder`, and what can't be looked into.
+
+    With `follow`, a corpus may be a link to where it is kept; what a run holds is a copy, and its links are anybody's.
+    """
+    found: list[Path] = []
+    closed: list[Path] = []
+    entered: set[str] = set()
+    failed: list[OSError] = []
+    for here, folders, files in os.walk(folder, onerror=failed.append, followlinks=follow):
+        real = os.path.realpath(here)
+        if real in entered:
+            folders.clear()
+            continue
+        entered.add(real)
+        found += [Path(here, name) for name in files]
+    if follow:
+        closed += [path for path in found if path.is_symlink() and not os.path.exists(path)]  # noqa: PTH110 - a loop
+    closed += [Path(error.filename) for error in failed if os.path.lexists(error.filename)]
+    declared, locked = ([path for path in found if path.name == name] for name in (_CORPUS, _CORPUS_LOCK))
+    return sorted(declared), sorted(locked), sorted({*closed})
+
+
+def _user_images(store: Store) -> Iterator[str]:
+    """The configurations of images in `store` that this program didn't make: no lock leads to what they consist of."""
+    for path in _listed(store.folder / "blobs" / "sha256"):
+        digest = f"sha256:{path.name}"
+        value = _small_json(path, digest)
+        if not isinstance(value, dict) or not isinstance(value.get("rootfs"), dict):
+            continue
+        settings = value.get("config")
+        labels = settings.get("Labels") if isinstance(settings, dict) else None
+        # An image on top of one of ours has the label, too, and a time of its own.
+        ours = isinstance(labels, dict) and BASE_LABEL in labels and value.get("created") == FIXED_TIME
+        if not ours:
+            yield digest
+
+
 def _configured(needs: Needs, store: Store) -> None:
     """Whoever needs a configuration needs the layers that it names."""
     for digest, who in list(needs.blobs.items()):
         try:
             path = store.blob_path(Digest(digest))
-            # A layer is no JSON, and mostly larger than any configuration.
-            value = parse_json(path.read_bytes(), digest) if path.stat().st_size < 1 << 20 else None
-        except (OSError, PairbenchError):
+        except PairbenchError:
             continue
+        value = _small_json(path, digest)
         rootfs = value.get("rootfs") if isinstance(value, dict) else None
         layers = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
         for layer in layers if isinstance(layers, list) else ():
@@ -197,6 +275,14 @@ def _index_of(path: Path) -> ArchiveIndex:
         return ArchiveIndex.from_bytes(file.read(start + BLOCK_BYTES, min(size, MAX_INDEX_BYTES)), path.name)
 
 
+def _small_json(path: Path, digest: str) -> Json:
+    """The value of a configuration; None for anything else: a layer is no JSON, and mostly larger than those."""
+    try:
+        return parse_json(path.read_bytes(), digest) if path.stat().st_size < 1 << 20 else None
+    except (OSError, PairbenchError):
+        return None
+
+
 def _json(path: Path, name: str, needs: Needs) -> Mapping[str, object]:
     try:
         value = parse_json(path.read_bytes(), name)
@@ -217,3 +303,12 @@ def _listed(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError:
         return []
+
+
+def _can_be_entered(entry: Path) -> bool:
+    """Whether it is known what `entry` is, and what is in it."""
+    try:
+        entry.stat()
+    except OSError:
+        return False
+    return not entry.is_dir() or os.access(entry, os.R_OK | os.X_OK)

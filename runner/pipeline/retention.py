@@ -1,7 +1,8 @@
 """Disk: what each run takes, and what of the cache nothing needs any more, which can be taken away.
 
-Everything in the cache can be made again from locks and declarations; what isn't named by one is made again by nobody.
-Runs and archives are looked at and never touched. Where it isn't known what a run or a lock needs, everything stays.
+What is in the cache can be made again from locks and declarations, but for the images of studies' own, which only the
+engine that built them had. Runs and archives are looked at and never touched, but for archives that nobody will finish.
+Where it isn't known what a run or a lock needs, everything stays.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 from runner.archives.packing import LIBRARIES
 from runner.core.canonical import Digest, digest_of, parse_json
 from runner.core.errors import PairbenchError
-from runner.pipeline.needs import find_archives, find_runs, gathered
+from runner.pipeline.needs import find_archives, find_runs, gathered, unseen
+from runner.pipeline.unfinished import unfinished_archives
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from runner.pipeline.needs import Needs
     from runner.pipeline.world import World
 
+_TEMPORARY: Final = ("opened-", ".fetching-")
+"""How names begin in the cache that are gone when the process that made them ends, unless it is killed."""
 KINDS: Final = {
     "layers": "layers and configurations of images",
     "packed": "layers as they stand in archives",
@@ -87,12 +91,22 @@ class Cleaned:
     """What the disk wouldn't let go, and what it said."""
 
 
-def survey(world: World, more_runs: Sequence[Path] = (), more_archives: Sequence[Path] = ()) -> Survey:
-    """What the cache holds and who needs it; runs are also looked for in `more_runs`, archives in `more_archives`."""
-    runs = find_runs((world.places.runs, *more_runs))
-    archives = tuple(find_archives((world.places.runs, *more_runs, *more_archives)))
-    needs = gathered(world.places.images, runs, archives, world.build.store)
-    items = tuple(_items(world.places.cache, world.build.store.folder, needs))
+def survey(
+    world: World, more_runs: Sequence[Path] = (), more_archives: Sequence[Path] = (), *, user_images: bool = True
+) -> Survey:
+    """What the cache holds and who needs it.
+
+    Runs are also looked for in `more_runs`, archives in `more_archives`. Without `user_images`, images of studies' own
+    stay only where a run or an archive needs them.
+    """
+    # The cache belongs to the checkout, whose runs need it too, whatever folder this process works in.
+    usual = (world.places.runs, world.places.images.parent / "runs")
+    runs = find_runs((*usual, *more_runs))
+    beside = (*usual, *more_runs, *more_archives)
+    archives = tuple(find_archives(beside))
+    needs = gathered(world.places.images, runs, archives, world.build.store, user_images=user_images)
+    needs.unknown += unseen(usual, more_runs)
+    items = (*_items(world.places.cache, world.build.store.folder, needs), *_unfinished(beside))
     uses = []
     for name, folder in runs.items():
         held = sum(
@@ -138,6 +152,15 @@ def _items(cache: Path, images: Path, needs: Needs) -> Iterator[Item]:
     for folder in (*left, cache / "scratch", cache / "unpacking"):
         for path in _listed(folder):
             yield _item("partial", path, ())
+    for path in (*_listed(cache), *_listed(cache / "corpora" / "git")):
+        if path.name.startswith(_TEMPORARY):
+            yield _item("partial", path, ())
+
+
+def _unfinished(folders: Sequence[Path]) -> Iterator[Item]:
+    for path, is_open in unfinished_archives(folders):
+        # Another checkout's process has a cache of its own, and may be writing here.
+        yield _item("partial", path, (("a process that may still write it",) if is_open else (),))
 
 
 def _layers(images: Path, needs: Needs) -> Iterator[Item]:
@@ -189,6 +212,8 @@ def _corpora(corpora: Path, needs: Needs) -> Iterator[Item]:
         if path.name != "git":
             yield _item("corpora", path, (needs.of_part(path.name), needs.unknown))
     for path in _listed(corpora / "git"):
+        if path.name.startswith(_TEMPORARY):
+            continue
         yield _item("corpora", path, (needs.of_part(path.name), needs.with_submodules, needs.unknown))
 
 

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from runner.archives.packing import LIBRARIES
+from runner.archives.split import WholeFiles
 from runner.archives.writing import write_archive
 from runner.core.canonical import Digest, canonical_bytes, digest_of, sha256_digest
 from runner.core.lock import CorpusPin, ImagePin, IndexPin, Lock
 from runner.images.store import Store
-from runner.pipeline.needs import find_archives, find_runs
+from runner.images.tarball import FIXED_TIME
+from runner.pipeline.needs import find_archives, find_runs, unseen
 from runner.pipeline.retention import Cleaned, clean, survey
 from runner.pipeline.world import Places
 from tests.fakes.archives import contents, image, lay, run_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runner.pipeline.retention import Survey
     from runner.pipeline.world import World
     from tests.fakes.surroundings import Surroundings
 
 PASSAGES = "sha256:" + "7" * 64
 ZERO = "sha256:" + "0" * 64
+OURS: dict[str, Any] = {"created": FIXED_TIME, "config": {"Labels": {"org.pairbench.base": ZERO}}}
 
 
 @dataclass
@@ -54,8 +57,13 @@ class Disk:
         return self.store.add_layer(key, [data]).digest
 
     def image(self, *layers: Digest) -> Digest:
-        """A configuration in the store, which names the layers."""
-        return self.store.add_blob([canonical_bytes({"rootfs": {"type": "layers", "diff_ids": list(layers)}})]).digest
+        """The configuration of an image of ours in the store, which names the layers."""
+        return self.config(OURS, *layers)
+
+    def config(self, image: dict[str, Any], *layers: Digest) -> Digest:
+        """The configuration of any image in the store."""
+        value = image | {"rootfs": {"type": "layers", "diff_ids": list(layers)}}
+        return self.store.add_blob([canonical_bytes(value)]).digest
 
     def run(self, lock: Lock) -> Path:
         return self.write(f"runs/{lock.run}/lock.json", lock.to_bytes()).parent
@@ -78,10 +86,13 @@ class Disk:
 
 @pytest.fixture
 def disk(outside: Surroundings, tmp_path: Path) -> Disk:
-    """A checkout with nothing in it."""
+    """A checkout with a lock and a folder of runs in which nothing is named, and no cache."""
     places = Places(images=tmp_path / "images", cache=tmp_path / "cache", runs=tmp_path / "runs")
     build = replace(outside.world.build, images_dir=places.images, store=Store(places.cache / "images"))
-    return Disk(tmp_path, replace(outside.world, places=places, build=build))
+    disk = Disk(tmp_path, replace(outside.world, places=places, build=build))
+    disk.images_lock()
+    places.runs.mkdir()
+    return disk
 
 
 @pytest.fixture
@@ -153,7 +164,7 @@ def test_a_cache_that_is_not_there_holds_nothing(disk: Disk) -> None:
     """And nothing is made."""
     assert disk.survey().items == ()
     assert clean(disk.survey()) == Cleaned((), ())
-    assert list(disk.root.iterdir()) == []
+    assert not (disk.root / "cache").exists()
 
 
 def test_layers_of_runs_and_locks_stay(disk: Disk, lock: Lock) -> None:
@@ -309,7 +320,11 @@ def test_what_is_half_made_goes(disk: Disk) -> None:
         disk.write(f"cache/{name}", b"x")
     for name in ("scratch/archive-4/blobs/sha256/0", "unpacking/archive-5/x"):
         disk.write(f"cache/{name}", b"x")
-    assert names(disk.survey(), "partial") == ([], ["tmp1", "tmp2", "tmp3", "archive-4", "archive-5"])
+    for name in ("opened-abcd1234/archive-6/x", "corpora/git/.fetching-abcd1234/store/HEAD"):
+        disk.write(f"cache/{name}", b"x")
+    disk.write("corpora/x/corpus.toml", b"submodules = true")
+    left = ["tmp1", "tmp2", "tmp3", "archive-4", "archive-5", "opened-abcd1234", ".fetching-abcd1234"]
+    assert names(disk.survey(), "partial") == ([], left)
     clean(disk.survey())
     assert disk.left() == []
 
@@ -326,6 +341,160 @@ def test_nothing_goes_that_something_unreadable_may_need(disk: Disk, damaged: st
     assert found.superfluous == ()
     assert len(found.unknown) == 1
     assert clean(found) == Cleaned((), ())
+
+
+@pytest.mark.parametrize("state", ["missing", "dangling", "a file", "a run that is elsewhere", "a loop"])
+def test_nothing_goes_where_runs_may_be_elsewhere(disk: Disk, state: str) -> None:
+    """A disk that isn't mounted holds runs all the same."""
+    runs = disk.root / "runs"
+    if state == "a run that is elsewhere":
+        (runs / "two").symlink_to("/nowhere/two")
+    elif state == "a loop":
+        (runs / "two").symlink_to("two")
+    else:
+        runs.rmdir()
+        if state == "dangling":
+            runs.symlink_to("/nowhere/runs")
+        elif state == "a file":
+            runs.write_bytes(b"")
+    disk.layer(b"orphan")
+    disk.write("cache/indexes/orphan/pin.json", b"{}")
+    found = disk.survey()
+    assert found.superfluous == ()
+    assert found.unknown == (str(runs if runs.is_symlink() or not runs.is_dir() else runs / "two"),)
+
+
+def test_nothing_goes_where_a_run_may_not_be_entered(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is somebody's run, of whom nobody here knows what it needs."""
+    theirs = disk.write("runs/theirs/lock.json", b"{}").parent
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != theirs)
+    assert unseen((disk.root / "runs",), ()) == (str(theirs),)
+
+
+def test_a_folder_of_runs_that_is_named_must_be_there(disk: Disk) -> None:
+    """Of the usual two, one is enough: not everybody has runs in both. `latest` may lead to a run that was removed."""
+    (disk.root / "runs" / "latest").symlink_to("gone")
+    here, nowhere = disk.root / "runs", disk.root / "nowhere"
+    assert unseen((nowhere, here), ()) == ()
+    assert unseen((nowhere,), (here,)) == ()
+    assert unseen((here,), (nowhere,)) == (str(nowhere),)
+    assert unseen((nowhere, disk.root / "nothing"), ()) == (str(nowhere),)
+
+
+def test_runs_of_the_checkout_count_wherever_one_works(disk: Disk, lock: Lock) -> None:
+    """The cache is the checkout's, and so are the runs in it."""
+    layer = disk.layer(b"ran")
+    disk.run(lock.model_copy(update={"images": (pin("trial", Digest(ZERO), layer),)}))
+    elsewhere = disk.root / "elsewhere"
+    elsewhere.mkdir()
+    world = replace(disk.world, places=replace(disk.world.places, runs=elsewhere / "runs"))
+    found = survey(world)
+    assert names(found, "layers") == ([hexadecimal(layer)], [])
+    assert [use.run for use in found.runs] == ["one"]
+
+
+def test_nothing_goes_without_the_locks_of_images(disk: Disk) -> None:
+    """Nobody has removed all of them on purpose."""
+    (disk.root / "images" / "locks" / "images.amd64.json").unlink()
+    disk.layer(b"orphan")
+    assert disk.survey().superfluous == ()
+    assert disk.survey().unknown == ("images/locks",)
+
+
+def test_a_corpus_behind_a_link_counts(disk: Disk) -> None:
+    """Wherever it is kept, and also when links lead in a circle; one that leads nowhere may be any corpus."""
+    disk.write("elsewhere/h11/corpus.toml", f'commit = "{"a" * 40}"'.encode())
+    disk.write(f"cache/corpora/git/{'a' * 40}/HEAD", b"x")
+    (disk.root / "corpora").mkdir()
+    (disk.root / "corpora" / "h11").symlink_to("../elsewhere/h11")
+    (disk.root / "elsewhere" / "h11" / "again").symlink_to(".")
+    assert names(disk.survey(), "corpora") == (["a" * 40], [])
+    (disk.root / "corpora" / "other").symlink_to("nowhere")
+    assert disk.survey().unknown == ("corpora/other",)
+
+
+def test_links_in_a_run_are_not_followed(disk: Disk, lock: Lock) -> None:
+    """A run may be a stranger's: what its links lead to says nothing of what it needs."""
+    disk.write("elsewhere/h11/corpus.toml", f'commit = "{"a" * 40}"'.encode())
+    disk.write(f"cache/corpora/git/{'a' * 40}/HEAD", b"x")
+    inputs = disk.run(lock) / "inputs"
+    inputs.mkdir()
+    (inputs / "h11").symlink_to(disk.root / "elsewhere" / "h11")
+    (inputs / "other").symlink_to("nowhere")
+    found = disk.survey()
+    assert names(found, "corpora") == ([], ["a" * 40])
+    assert found.unknown == ()
+
+
+def test_images_of_a_study_stay_unless_one_asks(disk: Disk) -> None:
+    """Only the engine that built them had them; also one on top of an image of ours, of which it has the label."""
+    base, theirs, orphan = (disk.layer(text) for text in (b"base", b"theirs", b"orphan"))
+    foreign = disk.config({"created": "2026-05-01T00:00:00Z"}, theirs)
+    upon = disk.config(OURS | {"created": "2026-05-01T00:00:00Z"}, base, theirs)
+    ours = disk.image(orphan)
+    stay, go = names(disk.survey(), "layers")
+    assert stay == sorted(map(hexadecimal, (base, theirs, foreign, upon)))
+    assert go == sorted(map(hexadecimal, (orphan, ours)))
+    assert names(survey(disk.world, user_images=False), "layers")[0] == []
+
+
+def unfinished(disk: Disk) -> tuple[Path, ...]:
+    """What a process that was killed leaves beside its archive in two parts, and beside one that it had just begun."""
+    source = lay(disk.root / "elsewhere", run_files("one"))
+    whole = disk.root / "elsewhere" / "one.tar"
+    write_archive(contents({"one": source}), whole, cache=disk.root / "other-cache")
+    data = whole.read_bytes()
+    return (
+        disk.write("runs/.one.tar.ab_d1234.partial", data[:2048]),
+        disk.write("runs/.one.tar.efgh5678.partial", data[2048:]),
+        disk.write("runs/.two.tar.abcd1234.partial", b""),
+    )
+
+
+def test_an_archive_that_nobody_will_finish_goes(disk: Disk) -> None:
+    """Every part of it; what only has such a name is somebody else's."""
+    left = unfinished(disk)
+    others = [
+        disk.write("runs/.film.mkv.abcd1234.partial", b"half a film"),
+        disk.write("runs/one.tar.abcd1234.partial", left[0].read_bytes()),
+        disk.write("runs/.one.tar.partial", left[0].read_bytes()),
+    ]
+    (disk.root / "runs" / ".three.tar.abcd1234.partial").symlink_to(left[0])
+    assert names(disk.survey(), "partial") == ([], [path.name for path in left])
+    clean(disk.survey())
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in others)
+
+
+def test_an_archive_that_somebody_writes_stays(disk: Disk) -> None:
+    """Another checkout has a cache of its own, and its processes aren't seen by this one's lock."""
+    first, second, _ = unfinished(disk)
+    with second.open("ab"):
+        assert names(disk.survey(), "partial") == ([second.name], [first.name, ".two.tar.abcd1234.partial"])
+    assert names(disk.survey(), "partial")[0] == []
+
+
+def test_an_archive_is_known_by_the_names_that_its_writer_gives(disk: Disk) -> None:
+    """As long as it is being written it stays."""
+    begun = unfinished(disk)[0].read_bytes()
+    writing = WholeFiles(disk.root / "runs" / "new.tar", 3072)
+    writing.write(begun + bytes(4096))
+    stay, go = names(disk.survey(), "partial")
+    assert [name.startswith(".new.tar.") for name in stay] == [True, True]
+    assert len(go) == 3
+    writing.drop()
+    assert names(disk.survey(), "partial")[0] == []
+
+
+def test_an_archive_of_which_nobody_can_tell_stays(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not every file system knows who has a file open."""
+    unfinished(disk)
+
+    def refused(_handle: int, _operation: int, _argument: int = 0) -> int:
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(fcntl, "fcntl", refused)
+    assert names(disk.survey(), "partial")[1] == []
 
 
 def test_other_things_in_the_cache_are_not_looked_at(disk: Disk) -> None:
