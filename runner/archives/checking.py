@@ -9,13 +9,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.frame import INDEX, blob_entry
-from runner.archives.harness import source_digest_of_wheel, wheel_name
-from runner.archives.places import part_fault
+from runner.archives.harness import MAX_WHEEL_BYTES, source_digest_of_wheel, wheel_name
+from runner.archives.places import run_fault
 from runner.archives.trees import harness_pin, last_line_digest, read_tree
 from runner.archives.trials import members
 from runner.core import layout
 from runner.core.canonical import Digest, parse_json
 from runner.core.errors import EvidenceError
+from runner.core.harness import REQUIREMENTS
 from runner.images.layer import Layer
 from runner.images.oci import BuiltImage, manifest_of
 from runner.images.store import Blob
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from runner.archives.trees import RunTree
     from runner.images.store import Store
 
-# Configurations, manifests and lists of files are read whole.
-_DOCUMENT_BYTES: Final = 256 << 20
+# What is read whole, and parsed, takes a multiple of its bytes in memory: configurations, manifests and locks have
+# some kilobytes, lists of files about 150 bytes a file.
+MAX_DOCUMENT_BYTES: Final = 16 << 20
+MAX_TREE_BYTES: Final = 64 << 20
 _REPOSITORY: Final = re.compile(r"pairbench/([a-z0-9][a-z0-9-]{0,79})")
 
 
@@ -41,7 +44,7 @@ def check_index(index: ArchiveIndex) -> None:
     if index.content() != index.content_sha256:
         raise _refused(f"what it lists comes to {index.content()}", "content_sha256")
     for name in index.runs:
-        if fault := part_fault(name):
+        if fault := run_fault(name):
             raise _refused(fault, f"runs.{name}")
     for digest, use in index.uses():
         if digest not in index.blobs:
@@ -49,6 +52,8 @@ def check_index(index: ArchiveIndex) -> None:
     for source, code in index.harness.items():
         if source != code.pin.source_sha256 or code.wheel.file != wheel_name(code.pin.version):
             raise _refused("the code isn't the one that it is called", f"harness.{source}")
+        if code.pin.requirements_sha256 not in {"", code.requirements}:
+            raise _refused("its requirements aren't those that it is pinned to", f"harness.{source}")
     _check_images(index)
 
 
@@ -82,7 +87,7 @@ def read_trees(index: ArchiveIndex, store: Store) -> dict[str, RunTree]:
     found: dict[str, RunTree] = {}
     for name, run in index.runs.items():
         entry = entry_of(index, run.tree)
-        tree = read_tree(document(index, store, run.tree), entry)
+        tree = read_tree(document(index, store, run.tree, MAX_TREE_BYTES), entry)
         for path, listed in tree.listed():
             pin = index.blobs.get(listed.digest)
             if listed.digest in layers:
@@ -92,7 +97,7 @@ def read_trees(index: ArchiveIndex, store: Store) -> dict[str, RunTree]:
                     f"the archive has no {listed.digest} of {listed.size} bytes", document=entry, key=path
                 )
             used.add(listed.digest)
-        _check_run(run, tree, entry, store)
+        _check_run(run, tree, entry, index, store)
         found[name] = tree
     for surplus in sorted(set(index.blobs) - used):
         raise EvidenceError("nothing in the archive uses it", document=entry_of(index, surplus))
@@ -118,7 +123,7 @@ def check_code(index: ArchiveIndex, store: Store) -> None:
     """
     for source, code in index.harness.items():
         entry = entry_of(index, code.wheel.digest)
-        if source_digest_of_wheel(document(index, store, code.wheel.digest), entry) != source:
+        if source_digest_of_wheel(document(index, store, code.wheel.digest, MAX_WHEEL_BYTES), entry) != source:
             raise EvidenceError(f"its code isn't {source}", document=entry, key=code.wheel.file)
 
 
@@ -146,14 +151,14 @@ def image_of(index: ArchiveIndex, image: ArchivedImage, store: Store) -> BuiltIm
     return BuiltImage(_repository(image), image.arch, config, manifest, layers_of)
 
 
-def document(index: ArchiveIndex, store: Store, digest: str) -> bytes:
-    """The bytes of a blob that is read whole.
+def document(index: ArchiveIndex, store: Store, digest: str, most: int = MAX_DOCUMENT_BYTES) -> bytes:
+    """The bytes of a blob that is read whole, `most` at the most.
 
     Raises:
         EvidenceError: it is too large for what it is.
     """
-    if index.blobs[digest].size > _DOCUMENT_BYTES:
-        raise EvidenceError(f"it has more than {_DOCUMENT_BYTES} bytes", document=entry_of(index, digest))
+    if index.blobs[digest].size > most:
+        raise EvidenceError(f"it has more than {most} bytes", document=entry_of(index, digest))
     return b"".join(store.read_blob(Digest(digest)))
 
 
@@ -169,7 +174,7 @@ def _repository(image: ArchivedImage) -> str:
     return found[1] if found is not None and f"sha256:{digest}" == image.config else ""
 
 
-def _check_run(run: ArchivedRun, tree: RunTree, entry: str, store: Store) -> None:
+def _check_run(run: ArchivedRun, tree: RunTree, entry: str, index: ArchiveIndex, store: Store) -> None:
     """What the index says of a run is what the run's own files say."""
     lock, ledger, summary = (tree.files.get(name) for name in (layout.LOCK, layout.LEDGER, layout.SUMMARY))
     if lock is None or lock.digest != run.lock_sha256:
@@ -178,8 +183,16 @@ def _check_run(run: ArchivedRun, tree: RunTree, entry: str, store: Store) -> Non
         raise EvidenceError("its summary isn't the one of the index", document=entry, key=layout.SUMMARY)
     if ledger is None or last_line_digest(store.read_blob(ledger.digest)) != run.ledger_head:
         raise EvidenceError("its ledger ends otherwise than the index says", document=entry, key=layout.LEDGER)
-    if harness_pin(b"".join(store.read_blob(lock.digest))) != run.harness:
+    if harness_pin(document(index, store, lock.digest)) != run.harness:
         raise EvidenceError("its code isn't the one of the index", document=entry, key=layout.LOCK)
+    kept = {path: listed for path, listed in tree.files.items() if path.startswith(f"{layout.HARNESS}/")}
+    for path, listed in kept.items():
+        # Who recomputes the run reads its code whole.
+        if listed.size > MAX_WHEEL_BYTES:
+            raise EvidenceError(f"it has more than {MAX_WHEEL_BYTES} bytes", document=entry, key=path)
+    path, pinned = f"{layout.HARNESS}/{REQUIREMENTS}", run.harness.requirements_sha256
+    if pinned and (path not in kept or kept[path].digest != pinned):
+        raise EvidenceError("it isn't what the lock says", document=entry, key=path)
 
 
 def _refused(message: str, key: str) -> EvidenceError:

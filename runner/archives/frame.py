@@ -21,7 +21,8 @@ INDEX: Final = "archive.json"
 LOADABLE: Final = "manifest.json"
 """Leads an engine's own `load` to the image that runs us, and to no other."""
 README: Final = "README.txt"
-MAX_INDEX_BYTES: Final = 256 << 20
+MAX_INDEX_BYTES: Final = 64 << 20
+"""Parsed, an index takes a multiple of its bytes in memory."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
+from runner.core.canonical import sha256_digest
 from runner.core.errors import EvidenceError
 from runner.core.harness import NAME, REQUIREMENTS, pin_of, source_digest
 
@@ -32,6 +33,9 @@ MAX_WHEEL_BYTES: Final = 64 << 20
 # The earliest time that a zip can hold.
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _UNIX: Final = 3
+# How each member's entry in the list of all begins (APPNOTE.TXT section 4.3.12).
+_LISTED: Final = b"PK\x01\x02"
+_MOST_MEMBERS: Final = 10_000
 _FILE_MODE: Final = 0o100644
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!]*")
 
@@ -58,7 +62,7 @@ def harness_of(sources: Mapping[str, bytes], installed: Installation) -> Harness
     members[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}".encode()
     members[f"{info}/RECORD"] = _record(members, f"{info}/RECORD")
     return HarnessFiles(
-        pin=pin_of(sources, installed.version, installed.python),
+        pin=pin_of(sources, installed.version, installed.python, installed.requirements),
         wheel_name=wheel_name(installed.version),
         wheel=_zipped(members),
         requirements=installed.requirements,
@@ -94,10 +98,18 @@ def harness_in(pin: HarnessPin, kept: Mapping[str, bytes]) -> HarnessFiles:
         raise EvidenceError("the file is missing", document=f"{layout.HARNESS}/{missing}")
     for surplus in sorted(set(kept) - {name, REQUIREMENTS}):
         raise EvidenceError(f"it is neither {name} nor {REQUIREMENTS}", document=f"{layout.HARNESS}/{surplus}")
+    for large in sorted(each for each, data in kept.items() if len(data) > MAX_WHEEL_BYTES):
+        raise EvidenceError(f"it has more than {MAX_WHEEL_BYTES} bytes", document=f"{layout.HARNESS}/{large}")
     document = f"{layout.HARNESS}/{name}"
     found = source_digest_of_wheel(kept[name], document)
     if found != pin.source_sha256:
         raise EvidenceError(f"its code is {found}, and the lock says {pin.source_sha256}", document=document)
+    needed = sha256_digest(kept[REQUIREMENTS])
+    if pin.requirements_sha256 not in {"", needed}:
+        raise EvidenceError(
+            f"its digest is {needed}, and the lock says {pin.requirements_sha256}",
+            document=f"{layout.HARNESS}/{REQUIREMENTS}",
+        )
     return HarnessFiles(pin, name, kept[name], kept[REQUIREMENTS])
 
 
@@ -124,6 +136,10 @@ def wheel_members(wheel: bytes, document: str = "the wheel") -> dict[str, bytes]
     Raises:
         EvidenceError: it isn't a wheel, or it holds anything that a wheel of ours doesn't.
     """
+    if len(wheel) > MAX_WHEEL_BYTES or wheel.count(_LISTED) > _MOST_MEMBERS:
+        # Every member costs some memory before any can be looked at.
+        told = f"it has more than {MAX_WHEEL_BYTES} bytes or {_MOST_MEMBERS} members, as no wheel of ours"
+        raise EvidenceError(told, document=document)
     try:
         with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
             return dict(_members(archive, document))
@@ -133,6 +149,10 @@ def wheel_members(wheel: bytes, document: str = "the wheel") -> dict[str, bytes]
 
 def _members(archive: zipfile.ZipFile, document: str) -> Iterator[tuple[str, bytes]]:
     listed = archive.infolist()
+    packed = next((member.filename for member in listed if member.compress_type != zipfile.ZIP_STORED), None)
+    if packed is not None:
+        # What a packed member comes to shows only when it is unpacked, whatever is said of it.
+        raise EvidenceError(f"it holds {packed!r} packed, and ours pack nothing", document=document)
     total = sum(member.file_size for member in listed)
     if total > MAX_WHEEL_BYTES:
         raise EvidenceError(f"it says that it holds {total} bytes, more than any code of ours", document=document)

@@ -38,6 +38,8 @@ _GZIP_LEVEL: Final = 4
 _GZIP_WINDOW: Final = 31
 # Each becomes a member of its own (RFC 1952 section 2.2), so that several are packed at once.
 _MEMBER_BYTES: Final = 4 << 20
+# What follows a member is copied at its end: a reader takes none that are much smaller than ours, but for the last.
+_LEAST_BYTES: Final = 1 << 16
 # Below this a frame's own header is most of what it saves.
 _SMALLEST_BYTES: Final = 256
 # Unpacking costs time for ever: what saves less than 1 in 16 isn't packed.
@@ -81,7 +83,7 @@ def unpacked_pieces(encoding: Encoding, read: Callable[[int], bytes], size: int)
         case "zstd":
             pieces = _zstd_pieces(read)
         case "gzip":
-            pieces = _gzip_pieces(read)
+            pieces = _gzip_pieces(read, 1 + size // _LEAST_BYTES)
     left = size
     for piece in pieces:
         left -= len(piece)
@@ -110,8 +112,10 @@ def _zstd_pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
         raise EvidenceError(f"it can't be unpacked: {error}") from error
 
 
-def _gzip_pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+def _gzip_pieces(read: Callable[[int], bytes], most: int) -> Iterator[bytes]:
+    """What at most `most` members hold."""
     unpacker, fresh = zlib.decompressobj(_GZIP_WINDOW), True
+    members = 0
     waiting = b""
     try:
         while waiting or (waiting := read(PIECE_BYTES)):
@@ -120,6 +124,9 @@ def _gzip_pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
                 yield piece
             waiting = unpacker.unconsumed_tail
             if unpacker.eof:
+                members += 1
+                if members > most:
+                    raise EvidenceError(f"it can't be unpacked: it has more than {most} members for its size")
                 waiting = unpacker.unused_data
                 unpacker, fresh = zlib.decompressobj(_GZIP_WINDOW), True
     except zlib.error as error:

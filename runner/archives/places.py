@@ -19,6 +19,10 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 _PART_BYTES: Final = 255
 _PATH_BYTES: Final = 1024
 _WRITING: Final = ".writing-"
+# Among runs, a link to the latest of them.
+_POINTER: Final = "latest"
+# An option, somebody's home, what isn't listed, and what stands between an archive and its run.
+_MISREAD: Final = ("-", "~", ".", "#")
 
 TOP: Final = frozenset(
     place.split("/")[0] for name, place in vars(layout).items() if name.isupper() and isinstance(place, str)
@@ -43,6 +47,18 @@ def part_fault(part: str) -> str:
     except UnicodeEncodeError:
         return "a name isn't UTF-8"
     return f"a name is longer than {_PART_BYTES} bytes" if too_long else ""
+
+
+def run_fault(name: str) -> str:
+    """Why `name` can't be the name of a run's folder among others; "" where it can."""
+    if fault := part_fault(name):
+        return fault
+    if name.casefold() == _POINTER:
+        return f"no run is called {_POINTER}: that points to one"
+    if name.startswith(_MISREAD):
+        return f"a run's name begins with one of {' '.join(_MISREAD)}"
+    # Of a name that turns the writing, or hides a part of itself, nobody can say which folder it is.
+    return "" if name.isprintable() and name == name.strip() else "a run's name holds what can't be seen"
 
 
 def path_fault(path: str) -> str:

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from runner.archives.blobs import ArchiveStore
-from runner.archives.checking import check_code, check_index, check_trials, document, image_of, read_trees
+from runner.archives.checking import (
+    MAX_DOCUMENT_BYTES,
+    check_code,
+    check_index,
+    check_trials,
+    document,
+    image_of,
+    read_trees,
+)
 from runner.archives.frame import (
     BLOCK_BYTES,
     INDEX,
@@ -31,7 +39,7 @@ from runner.archives.frame import (
     seal_of,
     total_bytes,
 )
-from runner.archives.harness import HarnessFiles
+from runner.archives.harness import MAX_WHEEL_BYTES, HarnessFiles
 from runner.archives.index import ArchiveIndex
 from runner.archives.split import JoinedFile, part_path, translated, whole_path
 from runner.archives.trials import member_chunks, members
@@ -119,7 +127,8 @@ class OpenArchive:
         code = self.index.harness.get(source_sha256)
         if code is None:
             return None
-        wheel, needs = (document(self.index, self.store, part) for part in (code.wheel.digest, code.requirements))
+        wheel = document(self.index, self.store, code.wheel.digest, MAX_WHEEL_BYTES)
+        needs = document(self.index, self.store, code.requirements)
         return HarnessFiles(code.pin, code.wheel.file, wheel, needs)
 
     def _lay_down(self, tree: RunTree, folder: Path) -> None:
@@ -132,7 +141,12 @@ class OpenArchive:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file, or the parts of one, stands at `path`: a run is a folder."""
+    """Whether a file, or the parts of one, stands at `path`: a run is a folder.
+
+    Raises:
+        StudyError: what stands there is neither, as a pipe.
+    """
+    _refuse_streams(path)
     return any(os.path.isfile(file) for file in _first_files(path))  # noqa: PTH113 - a name may be too long for a file
 
 
@@ -155,15 +169,23 @@ def _first_files(path: Path) -> tuple[Path, Path]:
     return path, part_path(whole_path(path), 1)
 
 
+def _refuse_streams(path: Path) -> None:
+    """What stands at `path`, if anything, is a file or a folder: entries are read where they lie, some twice."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112, PTH113
+        told = "it is a pipe, a socket or a device, and an archive must be a file"
+        raise StudyError(told, document=str(path), hint="write what comes out of it to a file first")
+
+
 @contextmanager
 def open_archive(path: Path, scratch: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[OpenArchive]:
     """The archive `path`, all of which was read and held; what it was unpacked to in `scratch` is gone at the end.
 
     Raises:
-        StudyError: there is no such file.
+        StudyError: there is no such file, or what stands there is none, as a pipe.
         EvidenceError: an entry isn't what the index says, or the index isn't one.
         EnvironmentNotReady: there is no room, or the disk refuses.
     """
+    _refuse_streams(path)
     with translated(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="archive-", dir=scratch))
@@ -243,6 +265,8 @@ def _check_texts(file: JoinedFile, index: ArchiveIndex, listed: list[Entry]) -> 
     for entry in listed:
         if entry.name == LOADABLE and _small(file, entry) != loadable(index):
             raise EvidenceError("it names other images than the index", document=LOADABLE)
+        if entry.name == README and entry.size > MAX_DOCUMENT_BYTES:
+            raise EvidenceError(f"it has more than {MAX_DOCUMENT_BYTES} bytes", document=README)
         if entry.name == README and sha256_digest(_small(file, entry)) != index.readme.sha256:
             raise EvidenceError("its digest isn't what the index says", document=README)
     if file.read(listed[-1].end, len(end_of_archive())) != end_of_archive():

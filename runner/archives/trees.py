@@ -6,6 +6,7 @@ small files that no other trial has.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.archives.places import TOP, is_left_out, part_fault, path_problems
 from runner.core import layout
-from runner.core.canonical import Digest, canonical_line, parse_digest, parse_json, parse_lines, sha256_digest
+from runner.core.canonical import Digest, canonical_line, parse_digest, parse_json, parse_lines
 from runner.core.documents import validated
 from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
 from runner.core.lock import HarnessPin
@@ -130,11 +131,19 @@ def read_tree(data: bytes, document: str) -> RunTree:
 
 def last_line_digest(chunks: Iterable[bytes]) -> Digest:
     """The digest of the last line of a ledger, its end included: the head of its chain."""
-    line = rest = b""
+    ended = current = hashlib.sha256()
+    is_open = False
     for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        line = lines[-1] + b"\n" if lines else line
-    return sha256_digest(rest or line)
+        # Whatever length a line has, no more of it is kept than its digest.
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            start = chunk.rfind(b"\n", 0, end - 1) + 1
+            ended = hashlib.sha256() if start else current
+            ended.update(chunk[start:end])
+            current = hashlib.sha256()
+        current.update(chunk[end:])
+        is_open = end < len(chunk) or (is_open and not end)
+    return Digest(f"sha256:{(current if is_open else ended).hexdigest()}")
 
 
 def harness_pin(lock: bytes) -> HarnessPin:

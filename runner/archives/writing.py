@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runner.archives.frame import INDEX, LOADABLE, README, SEAL, entries, loadable, seal_of
+from runner.archives.checking import MAX_DOCUMENT_BYTES, MAX_TREE_BYTES
+from runner.archives.frame import INDEX, LOADABLE, MAX_INDEX_BYTES, README, SEAL, entries, loadable, seal_of
 from runner.archives.index import (
     ArchivedHarness,
     ArchivedImage,
@@ -18,7 +19,7 @@ from runner.archives.index import (
     content_digest,
 )
 from runner.archives.packing import PIECE_BYTES
-from runner.archives.places import part_fault
+from runner.archives.places import run_fault
 from runner.archives.readme import readme_of
 from runner.archives.split import WholeFiles, translated
 from runner.archives.spool import Spool
@@ -103,6 +104,7 @@ def write_archive(contents: Contents, destination: Path, *, cache: Path, split_b
             spool = Spool(temporary, Store(cache / "packed"))
             index = _index(contents, spool, left_out)
             data = index.to_bytes()
+            _refuse_large(INDEX, len(data), MAX_INDEX_BYTES)
             size = _write(files, index, data, spool)
         made = files.finish()
     finally:
@@ -154,8 +156,8 @@ def _image(image: ArchivableImage, spool: Spool) -> ArchivedImage:
 
 
 def _run(name: str, folder: Path, found: FoundFiles, spool: Spool, *, verified: bool) -> ArchivedRun:
-    if fault := part_fault(name):
-        raise EvidenceError(fault, document=str(folder))
+    if fault := run_fault(name):
+        raise EvidenceError(fault, document=str(folder), hint="give its folder another name")
     files = {
         path: Listed(spool.add(partial(_file_chunks, folder / path), size, f"{name}/{path}"), size)
         for path, size in found.outside.items()
@@ -168,17 +170,28 @@ def _run(name: str, folder: Path, found: FoundFiles, spool: Spool, *, verified: 
         place = f"{name}/{layout.TRIALS}/{trial}"
         source = partial(tar_chunks, listed, partial(_below_chunks, below))
         trials[trial] = Listed(spool.add(source, size, place), size)
-    tree = spool.add_bytes(RunTree(files, trials).to_bytes())
     for missing in (needed for needed in _NEEDED if needed not in files):
         raise EvidenceError("the file is missing", document=f"{name}/{missing}")
+    tree = RunTree(files, trials).to_bytes()
+    for what, size, most in (
+        (f"{name}/{layout.LOCK}", files[layout.LOCK].size, MAX_DOCUMENT_BYTES),
+        (f"the list of files of {name}", len(tree), MAX_TREE_BYTES),
+    ):
+        _refuse_large(what, size, most)
     return ArchivedRun(
         lock_sha256=files[layout.LOCK].digest,
         summary_sha256=files[layout.SUMMARY].digest if layout.SUMMARY in files else "",
         ledger_head=last_line_digest(_file_chunks(folder / layout.LEDGER)),
         harness=harness_pin(b"".join(_file_chunks(folder / layout.LOCK))),
         verified=verified,
-        tree=tree,
+        tree=spool.add_bytes(tree),
     )
+
+
+def _refuse_large(what: str, size: int, most: int) -> None:
+    """No archive is made that no reader takes."""
+    if size > most:
+        raise EvidenceError(f"it has {size} bytes, and no archive holds more than {most}", document=what)
 
 
 def _harness(code: HarnessFiles, spool: Spool) -> ArchivedHarness:

@@ -37,9 +37,14 @@ class Installation:
     """Every installed distribution that it needs, as pip reads it."""
 
 
-def pin_of(sources: Mapping[str, bytes], version: str, python: str) -> HarnessPin:
-    """What a lock says of `sources`, each by its path from the folder that holds the package."""
-    return HarnessPin(version=version, source_sha256=source_digest(sources), python=python)
+def pin_of(sources: Mapping[str, bytes], version: str, python: str, requirements: bytes | None = None) -> HarnessPin:
+    """What a lock says of `sources`, each by its path from the folder that holds the package, and of what they need."""
+    return HarnessPin(
+        version=version,
+        source_sha256=source_digest(sources),
+        python=python,
+        requirements_sha256="" if requirements is None else sha256_digest(requirements),
+    )
 
 
 def source_digest(sources: Mapping[str, bytes]) -> Digest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from runner.core.documents import Document, Part
 from runner.core.gates import Gate
@@ -88,6 +88,16 @@ class HarnessPin(Part):
     source_sha256: str
     """Over the names and digests of every file of the `runner` package."""
     python: str
+    requirements_sha256: str = ""
+    """Of what the run keeps of the versions that the code needed; "" where a lock is from before that was pinned."""
+
+    @model_serializer(mode="wrap")
+    def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """A lock from before requirements were pinned keeps its bytes, and so its digest."""
+        written: dict[str, object] = handler(self)
+        if not self.requirements_sha256:
+            del written["requirements_sha256"]
+        return written
 
 
 How: TypeAlias = Literal["again", "replay", "live"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from runner.archives.harness import harness_in
+from runner.archives.harness import MAX_WHEEL_BYTES, harness_in
 from runner.core import layout
 from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.lock import Lock
@@ -302,8 +302,20 @@ def _harness(files: Files, folder: Path, lock: Lock, ledger: StoredLedger) -> Ha
     """
     prefix = f"{layout.HARNESS}/"
     names = sorted(name for name in ledger.other_files if name.startswith(prefix))
-    kept = {name.removeprefix(prefix): required(files, folder, name) for name in names}
-    return harness_in(lock.harness, kept) if kept else None
+    # What is larger than any code of ours is told of its beginning: nobody has to hold it all.
+    kept = {name.removeprefix(prefix): _beginning(files, folder, name) for name in names}
+    return harness_in(lock.harness, kept) if kept or lock.harness.requirements_sha256 else None
+
+
+def _beginning(files: Files, folder: Path, name: str) -> bytes:
+    """The file `name` of the run, not much further than any code of ours goes; raises as `required` does."""
+    found, size = [], 0
+    for piece in files.pieces(folder / name) or [required(files, folder, name)]:
+        found.append(piece)
+        size += len(piece)
+        if size > MAX_WHEEL_BYTES:
+            break
+    return b"".join(found)
 
 
 def _head_problems(files: Files, folder: Path, run: Run) -> Iterator[Problem]:

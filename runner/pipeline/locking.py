@@ -178,7 +178,7 @@ def lock_study(world: World, planned: Planned, run: str, labels: Mapping[str, st
     )
     indexes = {name: indexer.index(corpus) for name, corpus in sorted(planned.corpora.items())}
     version = client_version(engine, study, _image_of(study, images), labels, run)
-    identity = _Identity(run, world.clock.utc(), version, world.harness, engine.info())
+    identity = _Identity(run, world.clock.utc(), version, world.code().pin, engine.info())
     return Locked(planned, images, indexes, _lock(planned, images, indexes, identity))
 
 

@@ -152,7 +152,7 @@ def _lock(world: World, name: str, original: Original, fit: Fit, pin: RerunPin) 
             "cassette_sha256": "" if manner.played is None else sha256_digest(manner.played),
             "arms": arm_pins(manner.study),
             "engine": engine_pin(fit.info),
-            "harness": world.harness,
+            "harness": world.code().pin,
             "rerun_of": pin,
         }
     )

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import io
 import tarfile
+import tracemalloc
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
 
+from runner.archives.frame import SEAL_BYTES
+from runner.archives.packing import packed_at_once
 from runner.archives.reading import open_archive
+from runner.archives.trees import last_line_digest
 from runner.archives.trials import tar_chunks
 from runner.archives.writing import write_archive
 from runner.core.canonical import canonical_line, digest_of, sha256_digest
 from runner.core.errors import EvidenceError, ExitCode
-from tests.fakes.archives import LOCK, PIN, Forger, contents, image, tar
+from runner.images.tarball import file_header
+from tests.fakes.archives import LOCK, PIN, Forger, code, contents, image, lay, run_files, tar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +108,121 @@ def test_runs_and_trials_whose_names_lead_elsewhere(tmp_path: Path, name: str) -
     (tmp_path / "trial").mkdir()
     line = {"trial": name, "sha256": sha256_digest(LOCK), "size": len(LOCK)}
     refusal(Forger(tree=tree_of(file_line("lock.json"), line)).bytes(), tmp_path / "trial")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "latest",
+        "LATEST",
+        "-rf",
+        "~",
+        "~root",
+        ".hidden",
+        "#1",
+        "a\x1b[2J",
+        "a\u202eb",
+        "a\u200bb",
+        "a\x85b",
+        " a",
+        "a ",
+    ],
+)
+def test_runs_whose_names_are_somebody_elses(tmp_path: Path, name: str) -> None:
+    """The link to the latest run, an option, a home, and what shows as another name; no writer gives one either."""
+    (tmp_path / "in").mkdir()
+    told = refusal(Forger(name=name).bytes(), tmp_path / "in").problems[0]
+    assert (told.document, told.key) == ("archive.json", f"runs.{name}")
+    folder = lay(tmp_path / "run", run_files())
+    with pytest.raises(EvidenceError, match="run"):
+        write_archive(contents({name: folder}), tmp_path / "a", cache=tmp_path / "c")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_lock_of_any_size(tmp_path: Path) -> None:
+    """32 MiB out of a kilobyte are no lock, and are never held in memory."""
+    lock = bytes(32 << 20)
+    digest = sha256_digest(lock)
+
+    def change(index: dict[str, Any]) -> None:
+        index["runs"]["demo"]["lock_sha256"] = digest
+        resealed(index)
+
+    packed = {str(digest): ("zstd", packed_at_once(lock))}
+    data = Forger(blobs={"lock.json": lock}, packed=packed, change=change).bytes()
+    tracemalloc.start()
+    try:
+        assert "it has more than 16777216 bytes" in str(refusal(data, tmp_path))
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_ledger_of_one_line() -> None:
+    """64 MiB without an end of line: no more of them are held than one piece, and none is looked at twice."""
+    tracemalloc.start()
+    try:
+        found = last_line_digest(bytes(1 << 20) for _ in range(64))
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert found == f"sha256:{sha256(bytes(64 << 20)).hexdigest()}"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize(
+    ("data", "last"),
+    [
+        (b"first\nsecond\n", b"second\n"),
+        (b"first\nsecond", b"second"),
+        (b"first\n\n", b"\n"),
+        (b"only\n", b"only\n"),
+        (b"only", b"only"),
+        (b"\n", b"\n"),
+        (b"", b""),
+    ],
+)
+def test_the_last_line_is_the_same_in_any_pieces(data: bytes, last: bytes, step: int) -> None:
+    """Wherever a piece ends."""
+    pieces = (data[at : at + step] for at in range(0, len(data), step))
+    assert last_line_digest(pieces) == sha256_digest(last)
+
+
+def test_a_run_that_keeps_code_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever recomputes the run reads its code whole."""
+    monkeypatch.setattr("runner.archives.checking.MAX_WHEEL_BYTES", 100)
+    found = refusal(Forger(blobs={"inputs/harness/x.whl": b"x" * 101}).bytes(), tmp_path).problems[0]
+    assert (found.message, found.key) == ("it has more than 100 bytes", "inputs/harness/x.whl")
+
+
+@pytest.mark.parametrize("kept", [{}, {"inputs/harness/requirements.txt": b"evil==6.6.6\n"}], ids=["none", "others"])
+def test_requirements_that_arent_those_of_the_lock(tmp_path: Path, kept: dict[str, bytes]) -> None:
+    """Whoever installs the run's code installs them."""
+    lock = canonical_line({"run": "demo", "harness": code().pin.json_value()})
+    folder = lay(tmp_path / "run", run_files() | {"lock.json": lock} | kept)
+    write_archive(contents({"demo": folder}), tmp_path / "a", cache=tmp_path / "c")
+    with (
+        pytest.raises(EvidenceError, match=r"inputs/harness/requirements\.txt: it isn't what the lock says"),
+        open_archive(tmp_path / "a", tmp_path / "s"),
+    ):
+        pass
+
+
+def test_requirements_that_arent_those_of_the_code(tmp_path: Path) -> None:
+    """What goes with a wheel is pinned with it."""
+    wanted = replace(contents({}), harnesses=[replace(code(), requirements=b"evil==6.6.6\n")])
+    write_archive(wanted, tmp_path / "a", cache=tmp_path / "c")
+    with (
+        pytest.raises(EvidenceError, match=r"archive\.json: harness\..*: its requirements aren't those"),
+        open_archive(tmp_path / "a", tmp_path / "s"),
+    ):
+        pass
+
+
+def test_an_index_of_any_size(tmp_path: Path) -> None:
+    """What a header says is enough: an index is parsed whole."""
+    data = tar([("archive.sha256", bytes(SEAL_BYTES))])[:1024] + file_header("archive.json", (64 << 20) + 1)
+    assert "it says that it has 67108865 bytes" in str(refusal(data, tmp_path))
 
 
 def member(name: str, kind: bytes, **facts: Any) -> bytes:

@@ -95,6 +95,21 @@ def test_what_was_never_packed_is_refused(encoding: Encoding) -> None:
         unpacked(encoding, b"plain text " * 100, 1100)
 
 
+def test_members_that_hold_nothing_are_refused_early() -> None:
+    """What follows each is copied at its end: of thousands in one piece, few are looked at."""
+    empty = gzip.compress(b"", mtime=0)
+    asked: list[int] = []
+    stream = io.BytesIO(empty * 200_000)
+
+    def read(size: int) -> bytes:
+        asked.append(size)
+        return stream.read(size)
+
+    with pytest.raises(EvidenceError, match="it has more than 2 members for its size"):
+        b"".join(unpacked_pieces("gzip", read, 100_000))
+    assert asked == [PIECE_BYTES]
+
+
 @pytest.mark.parametrize("encoding", ["zstd", "gzip"])
 def test_a_bomb_goes_off_at_its_declared_size(encoding: Encoding) -> None:
     """Many megabytes out of a few kilobytes: what was read of it is a piece more than it was allowed, and no more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +18,6 @@ from tests.fakes.archives import code, contents, image, laid, lay, read, run_fil
 from tests.fakes.engine import FakeEngine
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from runner.archives.writing import Written
 
 LAYER = b"layer " * 5000
@@ -217,6 +216,20 @@ def test_an_archive_is_a_file_or_its_parts(archive: Path, tmp_path: Path) -> Non
     assert is_archive(tmp_path / "b" / "a.pairbench.part001")
     assert not is_archive(tmp_path / "runs" / "demo")
     assert not is_archive(tmp_path / "absent")
+
+
+def test_an_archive_is_no_pipe(tmp_path: Path) -> None:
+    """It is told before anybody waits for what would come out of it."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(StudyError, match="it is a pipe, a socket or a device, and an archive must be a file"):
+            is_archive(path)
+        with (
+            pytest.raises(StudyError, match="an archive must be a file"),
+            open_archive(path, tmp_path / "s"),
+        ):
+            pass
+    assert not (tmp_path / "s").exists()
 
 
 def test_an_archive_that_is_not_there_is_no_evidence(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from dataclasses import replace
 
@@ -59,7 +60,8 @@ def test_a_wheel_says_which_code_it_is() -> None:
     made = harness_of(SOURCES, INSTALLED)
     assert made.pin.source_sha256 == "sha256:4b3f3cfd2e7f755eb3a7709d975901b7007e13e079dfcdb8baa722392508f742"
     assert source_digest_of_wheel(made.wheel) == made.pin.source_sha256
-    assert made.pin == pin_of(SOURCES, "1.2.3", "3.11.7")
+    assert made.pin == pin_of(SOURCES, "1.2.3", "3.11.7", INSTALLED.requirements)
+    assert made.pin.requirements_sha256 == sha256_digest(INSTALLED.requirements)
     changed = harness_of({**SOURCES, "runner/cli.py": b"pass \n"}, INSTALLED)
     assert source_digest_of_wheel(changed.wheel) != made.pin.source_sha256
 
@@ -124,6 +126,32 @@ def test_what_is_no_wheel_and_what_would_fill_the_memory_is_refused() -> None:
         wheel_members(bytes(packed))
 
 
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_nothing_is_unpacked_whatever_size_it_says(kind: int) -> None:
+    """32 MiB of zeros that are said to be one byte are never held in memory."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", kind) as archive:
+        archive.writestr("runner/x.py", bytes(32 << 20))
+    packed = bytearray(stream.getvalue())
+    at = packed.rindex(b"PK\x01\x02") + 24
+    packed[at : at + 4] = (1).to_bytes(4, "little")
+    del stream
+    tracemalloc.start()
+    try:
+        with pytest.raises(EvidenceError, match=r"it holds 'runner/x\.py' packed, and ours pack nothing"):
+            wheel_members(bytes(packed))
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_wheel_of_very_many_members_is_refused() -> None:
+    """A list of them all costs memory before any can be looked at."""
+    entry = b"PK\x01\x02" + bytes(42)
+    with pytest.raises(EvidenceError, match="or 10000 members, as no wheel of ours"):
+        wheel_members(entry * 10_001)
+
+
 def test_a_run_keeps_its_code_and_it_is_the_code_of_its_lock() -> None:
     """Two files; one that is missing, surplus or of other code is named."""
     made = harness_of(SOURCES, INSTALLED)
@@ -138,6 +166,8 @@ def test_a_run_keeps_its_code_and_it_is_the_code_of_its_lock() -> None:
         harness_in(other.pin, kept)
     with pytest.raises(EvidenceError, match=r"inputs/harness/requirements.txt: the file is missing"):
         harness_in(made.pin, {made.wheel_name: made.wheel})
+    with pytest.raises(EvidenceError, match=r"inputs/harness/requirements.txt: its digest is sha256:\w+, and the lock"):
+        harness_in(made.pin, {**kept, "requirements.txt": b"evil==6.6.6\n"})
     with pytest.raises(EvidenceError, match=r"inputs/harness/more.whl: it is neither"):
         harness_in(made.pin, {**kept, "more.whl": b""})
     with pytest.raises(EvidenceError, match=r"pairbench-9-py3-none-any.whl: the file is missing"):

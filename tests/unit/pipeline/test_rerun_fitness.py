@@ -35,7 +35,8 @@ def elsewhere(outside: Surroundings, **changes: Any) -> None:
 def other_code(outside: Surroundings) -> None:
     """From now on the code at hand is another one."""
     code = outside.world.harness.model_copy(update={"version": "0.2.0", "source_sha256": "sha256:" + "c" * 64})
-    outside.world = replace(outside.world, harness=code)
+    kept = replace(outside.world.code(), pin=code)
+    outside.world = replace(outside.world, harness=code, code=lambda: kept)
 
 
 def refused(outside: Surroundings, before: Original, shelf: Shelf | None = None, **asked: Any) -> tuple[Problem, ...]:

@@ -17,7 +17,7 @@ from runner.pipeline.concluding import Verification, conclude, read_summary, ver
 from runner.pipeline.executing import run_study
 from runner.summarize.seal import seal
 from tests.fakes.pods import asking_client
-from tests.fakes.surroundings import CLAUDE_STUDY, surroundings
+from tests.fakes.surroundings import CLAUDE_STUDY, CODE, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -314,6 +314,8 @@ def test_a_run_from_before_runs_kept_their_code_verifies(
 ) -> None:
     """And one that lost it doesn't: its ledger names the files."""
     monkeypatch.setattr(locking, "harness_inputs", lambda _: {})
+    pin = CODE.pin.model_copy(update={"requirements_sha256": ""})
+    outside.world = replace(outside.world, code=lambda: replace(CODE, pin=pin))
     ran = run_study(outside.world, outside.study())
     conclude(outside.files, ran.folder)
     assert verified(outside, ran.folder).holds
@@ -322,7 +324,8 @@ def test_a_run_from_before_runs_kept_their_code_verifies(
 
 def test_a_run_keeps_the_code_that_its_lock_names(outside: Surroundings) -> None:
     """A wheel of other code is named, though the ledger has its digest."""
-    outside.world = replace(outside.world, harness=replace_code(outside))
+    other = replace(CODE, pin=replace_code(outside))
+    outside.world = replace(outside.world, harness=other.pin, code=lambda: other)
     ran = run_study(outside.world, outside.study())
     conclude(outside.files, ran.folder)
     wheel = "inputs/harness/pairbench-0.1.0-py3-none-any.whl"
