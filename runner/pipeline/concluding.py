@@ -11,11 +11,13 @@ from runner.core.errors import EvidenceError, Problem, StudyError
 from runner.core.lock import Lock
 from runner.core.reconsolidation.corpus import ReconsolidationManifest
 from runner.pipeline.chronicle import StoredLedger
-from runner.pipeline.computing import compute
+from runner.pipeline.computing import Doubt, compute
 from runner.pipeline.deriving import DoubtfulError
 from runner.pipeline.figures import AgainstFigures
 from runner.pipeline.folder import file_fault, read_run, required
 from runner.pipeline.outlets import AgainstFolder, IntoFolder
+from runner.pipeline.recording import cassette_problems
+from runner.pipeline.remaking import Remaker, settings_problems
 from runner.plan.reconsolidation import MANIFEST
 from runner.publish.report import render_report
 from runner.summarize.seal import checksum_line, open_sealed
@@ -196,7 +198,9 @@ def _recomputed(files: Files, run: Run, problems: list[Problem], *, checked: boo
     """How many documents are computed from the run; and `problems`, and what of them isn't what its evidence gives."""
     figures = AgainstFigures(files, run.folder)
     outlet = AgainstFolder(files, run.folder) if same_code else figures
-    summary = compute(run, files, outlet, checked=checked)
+    doubt = Doubt(checked, Remaker(run.lock, run.study, same_code))
+    summary = compute(run, files, outlet, doubt)
+    problems = [*problems, *doubt.problems, *cassette_problems(files, run, same_code=same_code)]
     checksum = _sealed(summary, outlet.sink(layout.SUMMARY))
     outlet.sink(layout.CHECKSUM).put(checksum)
     differing = list(outlet.differences())
@@ -288,6 +292,7 @@ def ledger_problems(files: Files, run: Run) -> Iterator[Problem]:
             yield Problem(f"its digest is {found or 'none'}, and the lock says {locked or 'none'}", name)
     if run.lock.gates != run.study.gates:
         yield Problem("its gates are not those of the study", layout.LOCK, "gates")
+    yield from settings_problems(run.ledger.other_files)
     try:
         _harness(files, run.folder, run.lock, run.ledger)
     except EvidenceError as error:
