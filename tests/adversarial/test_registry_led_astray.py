@@ -186,8 +186,8 @@ def stranger_registry() -> HttpRepository:
     return HttpRepository(Place("registry.example", "team/trial"), lambda _host: None, plain_http=True, resolve=resolve)
 
 
-def through(proxy: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def through(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for another host asks the proxy."""
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("http_proxy", f"http://{proxy.host}")
+    monkeypatch.setenv("http_proxy", f"http://{server.host}")
