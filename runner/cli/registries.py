@@ -15,10 +15,13 @@ import click
 from runner import wiring
 from runner.archives.reading import is_archive
 from runner.cli.progress import Watch
+from runner.core.errors import StudyError
 from runner.pipeline import archiving, imaging, registries
 from runner.ports.registry import parse_pinned, parse_place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.images.oci import BuiltImage
     from runner.images.store import Store
     from runner.pipeline.registries import Pushed
@@ -37,14 +40,15 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 def push(names: tuple[str, ...], *, to: str, plain_http: bool, as_json: bool) -> None:
     """Send images to a registry, under the manifest digests of their locks: those of pods, NAMES, or of an ARCHIVE."""
     place = parse_place(to)
+    given = _archive_of(names)
     with Watch() as watch:
         world = wiring.make_world(watch)
         repository = partial(wiring.repository, plain_http=plain_http)
         with ExitStack() as opened:
             images: tuple[BuiltImage, ...]
             store: Store
-            if len(names) == 1 and is_archive(Path(names[0])):
-                archive = opened.enter_context(archiving.opened(world, Path(names[0])))
+            if given is not None:
+                archive = opened.enter_context(archiving.opened(world, given))
                 images, store = archive.built(), archive.store
             else:
                 images, store = imaging.build(world, names), world.build.store
@@ -90,6 +94,27 @@ def pull(references: tuple[str, ...], *, name: str | None, no_load: bool, plain_
         return
     for image in pulled:
         click.echo(image.tag)
+
+
+def _archive_of(names: Sequence[str]) -> Path | None:
+    """The archive that `names` are; None where they name images.
+
+    Raises:
+        StudyError: a path among them is no archive's.
+        UsageError: an archive stands beside something else.
+    """
+    archives = [Path(name) for name in names if is_archive(Path(name))]
+    for name in names:
+        # No image has such a name.
+        if "/" in name and Path(name) not in archives:
+            raise StudyError(
+                "there is no archive there", document=name, hint="give an archive's file, or names of images"
+            )
+    if archives and len(names) > 1:
+        raise click.UsageError(
+            f"{archives[0]} is an archive, and stands alone: all of its images are sent, and no others"
+        )
+    return archives[0] if archives else None
 
 
 def _show(pushed: tuple[Pushed, ...], *, as_json: bool) -> None:

@@ -70,11 +70,15 @@ class PageTexts:
         if self.summary.evidence == "fixture":
             return (
                 f"evidence: fixture {formatting.ABSENT} the model is {model.shown}, policy {model.policy}; "
-                f"no figure here says anything about a provider's model. Prices are those of {model.price_model}."
+                f"no figure here says anything about a provider's model. {self._priced_as()}"
             )
         if model.mode == "none":
             return f"evidence: measurement {formatting.ABSENT} of rankings; there is no model."
         return f"evidence: measurement {formatting.ABSENT} the model is {model.shown}."
+
+    def _priced_as(self) -> str:
+        asked = self.summary.model.price_model
+        return f"Prices are those of {asked}." if asked else "Nothing is priced: the study asks for no model."
 
     def headlines(self) -> tuple[str, ...]:
         """One sentence a treatment on the first headline measure; or why the arms aren't compared."""

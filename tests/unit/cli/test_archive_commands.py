@@ -11,6 +11,7 @@ import pytest
 from runner.archives.writing import write_archive
 from runner.cli.archives import Size
 from runner.cli.program import program
+from runner.core.errors import StudyError
 from tests.fakes.archives import contents, image
 
 if TYPE_CHECKING:
@@ -72,3 +73,17 @@ def test_parts_are_too_small_to_be_meant(here: Path) -> None:
     """A slip of the unit would fill a folder."""
     with pytest.raises(click.UsageError, match="--split is 1000000 bytes or more"):
         program.main(["images", "archive", "--split", "2"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("names", [("gateway", "a.pairbench"), ("a.pairbench", "a.pairbench")])
+def test_an_archive_is_pushed_alone(here: Path, names: tuple[str, ...]) -> None:
+    """Names and an archive don't mix: which images of which would be sent?"""
+    with pytest.raises(click.UsageError, match=r"a\.pairbench is an archive, and stands alone"):
+        program.main(["images", "push", *names, "--to", "localhost:5000/team"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "absent/a.pairbench", "./cache", "/"])
+def test_what_is_no_archive_is_not_pushed(here: Path, name: str) -> None:
+    """A path is no image's name."""
+    with pytest.raises(StudyError, match=f"^{name}: .*archive"):
+        program.main(["images", "push", name, "--to", "localhost:5000/team"], standalone_mode=False)

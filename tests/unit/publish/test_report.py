@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from runner.core.outcomes import Outcome
 from runner.core.records import Finding, ToolCalls
 from runner.core.summary import Summary
+from runner.publish.page import PageTexts
 from runner.publish.report import render_report
 from runner.summarize.context import ArmFacts
 from runner.summarize.summary import summarize
@@ -70,6 +71,16 @@ def test_the_first_line_says_what_kind_of_evidence_it_is() -> None:
     assert first.startswith(
         "evidence: fixture \N{EM DASH} the model is scripted-policy (fixture), policy plain-agent 1"
     )
+
+
+def test_without_a_model_that_is_asked_for_nothing_is_priced() -> None:
+    """As in a study of a scripted policy alone; no sentence ends in nothing."""
+    summary = summary_of(make_run(SPEC))
+    model = summary.model.model_copy(update={"price_model": ""})
+    unpriced = summary.model_copy(update={"model": model})
+    assert PageTexts(unpriced).banner().endswith("provider's model. Nothing is priced: the study asks for no model.")
+    text = Reader(render_report(unpriced).decode()).text
+    assert "the usage of a scripted policy has none where the study asks for no model." in text
 
 
 def test_a_real_model_is_never_named_as_the_one_that_answered() -> None:
