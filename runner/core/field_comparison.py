@@ -107,7 +107,9 @@ class FieldComparison:
 
     def __init__(self, rules: Rules, found: Found, say: Callable[[Difference], object]) -> None:
         """Every difference is told to `say`, in the order of the fields."""
-        self._rules, self._found, self._say = rules, found, say
+        # What is said of the document as a whole is said of no line of it.
+        self._nodes = (_Node(rules.root.below),)
+        self._found, self._say = found, say
         self._chain: list[tuple[Any, Any]] = []
         self._clocked: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
@@ -115,7 +117,7 @@ class FieldComparison:
         """Every field of `a` and `b` is counted, and what differs is told."""
         self._clocked = _clocked(a), _clocked(b)
         self._chain = []
-        self._walk("", a, b, (self._rules.root,))
+        self._walk("", a, b, self._nodes)
 
     def _walk(self, path: str, a: Any, b: Any, nodes: tuple[_Node, ...]) -> None:
         entry = self._entry(a, b, nodes) if nodes else None
@@ -171,7 +173,7 @@ class FieldComparison:
         entries = [entry for node in nodes for entry in node.here]
         if not entries or same(a, b):
             return None
-        return next((entry for entry in entries if _has_shape(entry.shape, a, b) and self._holds(entry.where)), None)
+        return next((entry for entry in entries if has_shape(entry.shape, a, b) and self._holds(entry.where)), None)
 
     def _holds(self, where: Where) -> bool:
         match where:
@@ -182,7 +184,7 @@ class FieldComparison:
             case Where.CAPPED:
                 return all(self._nearest(side, "outcome") == Outcome.CAP_EXCEEDED for side in (0, 1))
             case Where.CUT:
-                return all(_is_cut([pair[side] for pair in self._chain]) for side in (0, 1))
+                return all(_is_cut(*(self._chain[place][side] for place in (0, -1))) for side in (0, 1))
             case Where.LATENCIES:
                 return all(str(self._nearest(side, "name")).startswith("latencies") for side in (0, 1))
 
@@ -241,10 +243,13 @@ def _is_quantity(value: Mapping[str, object]) -> bool:
     return len(value) == 1 and isinstance(value.get("unavailable"), str)
 
 
-def _has_shape(shape: Shape, a: Any, b: Any) -> bool:
+def has_shape(shape: Shape, a: Any, b: Any) -> bool:
+    """Whether two values that differ are what a field of that shape has to be."""
     match shape:
         case Shape.ANY:
             return True
+        case Shape.ONE_SIDED:
+            return _is_nothing(a) is not _is_nothing(b)
         case Shape.AMOUNTS:
             texts = isinstance(a, str) and isinstance(b, str)
             return texts and _DIGITS.sub("0", a) == _DIGITS.sub("0", b)
@@ -255,11 +260,13 @@ def _has_shape(shape: Shape, a: Any, b: Any) -> bool:
 def _fits(shape: Shape, value: Any) -> bool:
     match shape:
         case Shape.INTEGER:
-            return type(value) is int
+            return type(value) is int and value >= 0
         case Shape.INTEGERS:
-            return isinstance(value, list) and all(type(item) is int for item in value)
+            return isinstance(value, list) and all(_fits(Shape.INTEGER, item) for item in value)
         case Shape.FIGURE:
-            return type(value) is int or (isinstance(value, dict) and _is_quantity(value))
+            return _fits(Shape.INTEGER, value) or (isinstance(value, dict) and _is_quantity(value))
+        case Shape.BALANCE:
+            return type(value) is int or _fits(Shape.FIGURE, value)
         case Shape.DIGEST:
             return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
         case Shape.MOMENT:
@@ -270,20 +277,33 @@ def _fits(shape: Shape, value: Any) -> bool:
             return isinstance(value, str)
 
 
-def _is_cut(chain: Sequence[Any]) -> bool:
-    """Whether an answer was cut in what a record or a summary tells, or an attempt was followed by another."""
-    document = chain[0]
-    kinds = [item.get("kind") for item in _objects(document, "findings")]
-    repeated = len(_objects(document, "attempts")) > 1 or any(
-        arm.get("repeated") for arm in _objects(document, "spend")
-    )
-    return FindingKind.CUT_STREAM in kinds or repeated
+def _is_nothing(value: object) -> bool:
+    return value is MISSING or value is None or value == ""
+
+
+def _is_cut(document: Mapping[str, Any], holder: Mapping[str, Any]) -> bool:
+    """Whether an answer was cut in what `holder` tells: an attempt of a record, or an arm's part of a summary.
+
+    Findings are of a trial's last attempt. Of one that another followed nobody says whether an answer was cut in it.
+    """
+    cut = [item for item in _objects(document, "findings") if item.get("kind") == FindingKind.CUT_STREAM]
+    if "attempts" in holder:
+        # The sums of an arm: a trial's name ends with its arm's.
+        arm, repeated = holder.get("arm"), holder.get("repeated")
+        trials = [trial for item in cut for trial in _list(item, "trials") if isinstance(trial, str)]
+        return (type(repeated) is int and repeated > 0) or any(trial.rpartition(".")[2] == arm for trial in trials)
+    attempts = _objects(document, "attempts")
+    return bool(cut) if attempts and attempts[-1] is holder else any(one is holder for one in attempts)
+
+
+def _list(document: Mapping[str, Any], key: str) -> list[Any]:
+    found = document.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _objects(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     """The objects in a list of the document; none where there is no list."""
-    found = document.get(key)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [item for item in _list(document, key) if isinstance(item, dict)]
 
 
 def _naming(a: list[Any], b: list[Any]) -> tuple[str, ...]:

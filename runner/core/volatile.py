@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.core import layout
+from runner.core.harness import REQUIREMENTS
 
 
 class Reason(enum.StrEnum):
@@ -23,6 +24,8 @@ class Reason(enum.StrEnum):
     PLACE = "place"
     WORST_CASE = "worst case"
     REPLAY = "replay"
+    OWN_STUDY = "own study"
+    INSTALLED = "installed"
 
     @property
     def words(self) -> str:
@@ -39,6 +42,8 @@ _WORDS: Final = {
     Reason.WORST_CASE: "what caps count of an answer that was cut follows from the size of its request, whose masked "
     "places may have another length",
     Reason.REPLAY: "who answers: what was recorded in the one run is played in the other",
+    Reason.OWN_STUDY: "a study that plays a recording needs no script of what is recorded",
+    Reason.INSTALLED: "what else was installed beside the code, which is the same",
 }
 
 
@@ -46,15 +51,21 @@ class Shape(enum.Enum):
     """What a field that may differ must be on both sides."""
 
     INTEGER = enum.auto()
+    """Not below 0: an amount of something."""
     INTEGERS = enum.auto()
+    """As above, each of them."""
     FIGURE = enum.auto()
-    """An integer, or why there is none: a clock may decide which, as where nothing varies."""
+    """An integer, not below 0, or why there is none: a clock may decide which, as where nothing varies."""
+    BALANCE = enum.auto()
+    """The same of what may also be below 0: the difference of two figures."""
     DIGEST = enum.auto()
     MOMENT = enum.auto()
     TEXT = enum.auto()
     TEXTS = enum.auto()
     AMOUNTS = enum.auto()
     """Texts that are equal but for their digits."""
+    ONE_SIDED = enum.auto()
+    """Whatever one side has, and the other hasn't got, or has as null or as an empty text."""
     ANY = enum.auto()
     """Anything, and also nothing."""
 
@@ -68,7 +79,7 @@ class Where(enum.Enum):
     CAPPED = enum.auto()
     """In a trial or an attempt that a cap ended."""
     CUT = enum.auto()
-    """Where an answer was cut, or an attempt was followed by another."""
+    """Of the attempt whose answer was cut, or that another one followed; and in the sums of its arm."""
     LATENCIES = enum.auto()
     """In what is said of the document of latencies."""
 
@@ -127,13 +138,14 @@ def path_of(text: str) -> tuple[str, ...]:
     return tuple(text.replace("[]", ".[]").split(".")) if text else ()
 
 
-def _clocked(*paths: str) -> tuple[Volatile, ...]:
-    return _of(layout.SUMMARY, Reason.CLOCK, Shape.FIGURE, *paths, where=Where.CLOCKED)
+def _clocked(*paths: str, shape: Shape = Shape.FIGURE) -> tuple[Volatile, ...]:
+    return _of(layout.SUMMARY, Reason.CLOCK, shape, *paths, where=Where.CLOCKED)
 
 
 _SPREADS: Final = ("total", "embed", "search", "decode", "first_relevant")
 _QUANTILES: Final = ("p50_us", "p95_us", "lowest_us", "highest_us")
-_CONTRASTED: Final = ("ratio_ppm", "mean_difference_scaled", "median_difference_scaled")
+_ENDS: Final = ("low", "high")
+_DIFFERENCES: Final = ("mean_difference_scaled", "median_difference_scaled")
 
 _LOCK: Final = (
     *_of(layout.LOCK, Reason.OCCASION, Shape.TEXT, "run"),
@@ -147,9 +159,9 @@ _LOCK: Final = (
         *("engine.cgroup_version", "harness.python"),
     ),
     *_of(layout.LOCK, Reason.PLACE, Shape.INTEGER, "engine.cpus", "engine.memory_bytes"),
+    *_of(layout.LOCK, Reason.INSTALLED, Shape.DIGEST, "harness.requirements_sha256"),
 )
-# Which code it is, the lock says; what else was installed beside it is the interpreter's.
-_HARNESS: Final = _of(f"{layout.HARNESS}/*", Reason.PLACE, Shape.ANY, "")
+_HARNESS: Final = _of(f"{layout.HARNESS}/{REQUIREMENTS}", Reason.INSTALLED, Shape.ANY, "")
 _RECORDS: Final = (
     *_of(
         layout.RECORDS,
@@ -188,18 +200,23 @@ _SUMMARY: Final = (
             for name in ("lowest", "lower_quartile", "median", "upper_quartile", "highest")
         ),
         "views[].contrasts[].effective_tasks_milli",
-        *(f"views[].contrasts[].{name}.{end}" for name in _CONTRASTED for end in ("value", "low", "high")),
+        *(f"views[].contrasts[].ratio_ppm.{end}" for end in ("value", "low", "high")),
         "views[].contrasts[].detectable_ratio_ppm.low",
         "views[].contrasts[].detectable_ratio_ppm.high",
         "views[].contrasts[].detectable_mean_difference_scaled",
-        *(f"views[].simultaneous[].{name}.{end}" for name in _CONTRASTED[:2] for end in ("low", "high")),
+        *(f"views[].simultaneous[].ratio_ppm.{end}" for end in ("low", "high")),
         *(
             f"{part}[].{name}"
             for part in ("order_effect", "drift")
             for name in ("control_total", "treatment_total", "ratio_ppm")
         ),
-        *(f"worst_case[].{name}.{end}" for name in _CONTRASTED[:2] for end in ("low", "high")),
+        *(f"worst_case[].ratio_ppm.{end}" for end in ("low", "high")),
+    ),
+    *_clocked(
+        *(f"views[].contrasts[].{name}.{end}" for name in _DIFFERENCES for end in ("value", "low", "high")),
+        *(f"{part}[].{_DIFFERENCES[0]}.{end}" for part in ("views[].simultaneous", "worst_case") for end in _ENDS),
         "gates[].found_scaled",
+        shape=Shape.BALANCE,
     ),
     *_of(layout.SUMMARY, Reason.CLOCK, Shape.TEXT, "gates[].verdict", where=Where.CLOCKED),
     *_of(
@@ -213,17 +230,16 @@ _SUMMARY: Final = (
     *_of(layout.SUMMARY, Reason.WORST_CASE, Shape.INTEGER, "spend[].charged_microusd", where=Where.CUT),
 )
 _REPLAYED: Final = (
-    # The recording of the one is an input of the other, and the study's own files say which of both answers.
-    *_of(layout.CASSETTE, Reason.REPLAY, Shape.ANY, ""),
-    *_of(layout.PLAYED, Reason.REPLAY, Shape.ANY, ""),
-    *_of(f"{layout.INPUTS}/files/*", Reason.REPLAY, Shape.ANY, ""),
+    # The recording of the one is an input of the other.
+    *_of(layout.CASSETTE, Reason.REPLAY, Shape.ONE_SIDED, ""),
+    *_of(layout.PLAYED, Reason.REPLAY, Shape.ONE_SIDED, ""),
     *_of(layout.LOCK, Reason.REPLAY, Shape.DIGEST, "study_sha256"),
-    *_of(layout.LOCK, Reason.REPLAY, Shape.TEXT, "cassette_sha256"),
+    *_of(layout.LOCK, Reason.REPLAY, Shape.ONE_SIDED, "cassette_sha256"),
     *_of(layout.STUDY, Reason.REPLAY, Shape.ANY, "model.*"),
-    *_of(layout.STUDY, Reason.REPLAY, Shape.TEXT, "model_ca"),
-    *_of(layout.STUDY, Reason.REPLAY, Shape.ANY, "tasks[].script", "arms[].script"),
+    *_of(layout.STUDY, Reason.REPLAY, Shape.ONE_SIDED, "model_ca"),
+    *_of(layout.STUDY, Reason.OWN_STUDY, Shape.ONE_SIDED, "tasks[].script", "arms[].script"),
     *(
-        Volatile(layout.RECORDS, ("attempts", "[]", "evidence", name), Reason.REPLAY, Shape.ANY)
+        Volatile(layout.RECORDS, ("attempts", "[]", "evidence", name), Reason.REPLAY, Shape.ONE_SIDED)
         for name in ("recording.jsonl", "replayed.json", "bodies.jsonl.zst")
     ),
     *_of(layout.SUMMARY, Reason.REPLAY, Shape.TEXT, "model.mode", "model.policy"),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from runner.core import layout
 from runner.core.canonical import parse_json
 from runner.core.comparison import Comparison, DocumentFields, FieldDifference, LeftOut, VolatileFields
-from runner.core.field_comparison import MISSING, FieldComparison, Found, Rules, difference
+from runner.core.field_comparison import MISSING, FieldComparison, Found, Rules, difference, has_shape
 from runner.core.relation import kind_of, relation_of
 from runner.core.side_by_side import left_out, pairs_of
 from runner.core.volatile import Reason
 from runner.pipeline.folder import required
 from runner.pipeline.pairing import Pairs
-from runner.pipeline.sides import digest_of_file
+from runner.pipeline.sides import code_fault, digest_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,8 +119,9 @@ def compare(a: Side, b: Side) -> Comparison:
     kind = kind_of(relation, a.locked, b.locked, conditions_differ=bool(conditions.different))
     if kind != "equality":
         return _told(a, b, relation, kind, conditions)
-    account = Account(relation.excused)
-    for name in (*_conditions(a, b, sources=relation.repeats), *_results(a, b)):
+    account = Account(relation.excused - ({Reason.INSTALLED} if any(map(code_fault, (a, b))) else set()))
+    _compare_conditions(account, a, b, relation)
+    for name in _results(a, b):
         _compare_document(account, a, b, name)
     return _told(a, b, relation, kind, account)
 
@@ -132,8 +133,7 @@ def _conditions_account(a: Side, b: Side, relation: Relation) -> Account:
     account = Account(frozenset({Reason.OCCASION} if answered else {Reason.OCCASION, Reason.PLACE}))
     if relation.repeats:
         return account
-    for name in _conditions(a, b, sources=False):
-        _compare_document(account, a, b, name)
+    _compare_conditions(account, a, b, relation)
     for _, told in tuple(account.first):
         frozen = _FROZEN.get(told.field) if told.document == layout.LOCK else None
         if frozen is not None and frozen in account.documents and account.documents[frozen].different:
@@ -143,7 +143,7 @@ def _conditions_account(a: Side, b: Side, relation: Relation) -> Account:
 
 def _told(a: Side, b: Side, relation: Relation, kind: Kind, account: Account) -> Comparison:
     equality = kind == "equality"
-    skipped = () if relation.repeats else (_SOURCES,)
+    skipped = () if relation.sources else (_SOURCES,)
     return Comparison(
         kind=kind,
         relation=relation.words,
@@ -166,6 +166,18 @@ def _warnings(a: Side, b: Side, *, equality: bool) -> Iterator[str]:
         yield f"{told}: a policy plays the model in the one, and no figure of it can stand beside the other's"
     elif not equality and a.lock.evidence == "fixture":
         yield "both are fixtures: a policy plays the model, and no figure says anything of a real one"
+
+
+def _compare_conditions(account: Account, a: Side, b: Side, relation: Relation) -> None:
+    for name in _conditions(a, b, sources=relation.sources):
+        _compare_document(account, a, b, name)
+        if name == layout.LOCK:
+            for broken in relation.broken:
+                _differs(account, name, broken)
+    faults = [code_fault(side) for side in (a, b)]
+    if any(faults):
+        account.documents.setdefault(layout.HARNESS, Found())
+        _differs(account, layout.HARNESS, difference("(the lock's code)", *(fault or MISSING for fault in faults)))
 
 
 def _conditions(a: Side, b: Side, *, sources: bool) -> Iterator[str]:
@@ -191,15 +203,16 @@ def _compare_document(account: Account, a: Side, b: Side, name: str) -> None:
     found = account.documents.setdefault(name, Found())
     digests = [digest_of_file(side.files, side.folder / name) for side in (a, b)]
     whole = rules.whole()
-    if whole is not None and digests[0] != digests[1]:
+    values = [MISSING if digest is None else digest for digest in digests]
+    if whole is not None and digests[0] != digests[1] and has_shape(whole.shape, *values):
         found.volatile[whole.field, whole.reason] += 1
     elif None in digests:
-        _whole(account, name, *(MISSING if digest is None else digest for digest in digests))
+        _whole(account, name, *values)
     elif name in _LINES:
         _compare_lines(account, rules, (a, b), name)
     elif name.endswith(".json"):
-        values = [parse_json(required(side.files, side.folder, name), f"{side.given}: {name}") for side in (a, b)]
-        FieldComparison(rules, found, lambda told: account.say(name, "", 0, told)).compare(*values)
+        parsed = [parse_json(required(side.files, side.folder, name), f"{side.given}: {name}") for side in (a, b)]
+        FieldComparison(rules, found, lambda told: account.say(name, "", 0, told)).compare(*parsed)
     elif digests[0] == digests[1]:
         found.same += 1
     else:
@@ -207,8 +220,12 @@ def _compare_document(account: Account, a: Side, b: Side, name: str) -> None:
 
 
 def _whole(account: Account, name: str, a: object, b: object) -> None:
+    _differs(account, name, difference("", a, b))
+
+
+def _differs(account: Account, name: str, told: Difference) -> None:
     account.documents[name].different += 1
-    account.say(name, "", 0, difference("", a, b))
+    account.say(name, "", 0, told)
 
 
 def _compare_lines(account: Account, rules: Rules, sides: tuple[Side, Side], name: str) -> None:

@@ -99,7 +99,7 @@ def test_what_may_differ_is_counted_by_what_declares_it() -> None:
     assert found.volatile == {("timing.wall_ms", Reason.CLOCK): 1, ("timing.pod_ms", Reason.CLOCK): 1}
 
 
-@pytest.mark.parametrize("other", ["soon", None, {"unavailable": "nobody looked"}, True, MISSING])
+@pytest.mark.parametrize("other", ["soon", None, {"unavailable": "nobody looked"}, True, MISSING, -1])
 def test_what_may_differ_must_be_what_it_has_to_be(other: object) -> None:
     """A clock says a number; that there is none is no matter of clocks."""
     b = {"timing": {}} if other is MISSING else {"timing": {"wall_ms": other}}
@@ -135,20 +135,55 @@ def test_amounts_in_the_reason_of_a_capped_trial_may_differ() -> None:
     assert len(fields("records.jsonl", capped("cap_exceeded", one), capped("timeout", other))) == 4
 
 
-def charged(amount: int, *kinds: str, attempts: int = 1) -> dict[str, Any]:
+def charged(amount: int, *kinds: str, before: int | None = None) -> dict[str, Any]:
+    """A record whose last attempt was charged `amount`, and the one `before` it that."""
     findings = [{"kind": kind, "detail": ""} for kind in kinds]
-    return {"findings": findings, "attempts": [{"charged_microusd": amount}] * attempts}
+    attempts = [{"charged_microusd": one} for one in (before, amount) if one is not None]
+    return {"findings": findings, "attempts": attempts}
 
 
 def test_what_caps_count_may_differ_where_an_answer_was_cut() -> None:
-    """Or where an attempt was followed by another: whatever was cut then is in no finding."""
+    """Or where the attempt was followed by another: whatever was cut then is in no finding."""
     assert fields("records.jsonl", charged(1), charged(2)) == ["attempts[0].charged_microusd"]
     assert fields("records.jsonl", charged(1, "cut_stream"), charged(2)) == [
         "attempts[0].charged_microusd",
         "findings[cut_stream]",
     ]
     assert fields("records.jsonl", charged(1, "cut_stream"), charged(2, "cut_stream")) == []
-    assert fields("records.jsonl", charged(1, attempts=2), charged(2, attempts=2)) == []
+    assert fields("records.jsonl", charged(1, before=1), charged(1, before=2)) == []
+    assert fields("records.jsonl", charged(1, before=1), charged(2, before=1)) == ["attempts[1].charged_microusd"]
+    assert fields("records.jsonl", charged(1, "cut_stream", before=1), charged(2, "cut_stream", before=2)) == []
+    assert fields("records.jsonl", charged(1, "cut_stream"), charged(-2, "cut_stream")) == [
+        "attempts[0].charged_microusd"
+    ]
+
+
+def spent(amounts: list[int], repeated: list[int], cut: list[str]) -> dict[str, Any]:
+    """A summary's spend, arm by arm, and the trials in which an answer was cut."""
+    arms = zip(("off", "memory", "third"), amounts, repeated, strict=False)
+    return {
+        "findings": [{"kind": "cut_stream", "count": len(cut), "trials": cut}] if cut else [],
+        "spend": [{"arm": arm, "attempts": 9, "repeated": times, "charged_microusd": n} for arm, n, times in arms],
+    }
+
+
+@pytest.mark.parametrize(
+    ("repeated", "cut", "told"),
+    [
+        ([0, 0], [], ["off", "memory"]),
+        ([1, 0], [], ["memory"]),
+        ([0, 2], [], ["off"]),
+        ([0, 0], ["first.r1.off"], ["memory"]),
+        ([0, 0], ["first.r1.memory", "off.r1.third"], ["off"]),
+        ([1, 0], ["first.r1.memory"], []),
+    ],
+)
+def test_the_sum_of_an_arm_may_differ_where_it_was_cut_in_that_arm(
+    repeated: list[int], cut: list[str], told: list[str]
+) -> None:
+    """What befell another arm is no reason."""
+    a, b = spent([1, 1], repeated, cut), spent([9, 9], repeated, cut)
+    assert fields("summary.json", a, b) == [f"spend[{arm}].charged_microusd" for arm in told]
 
 
 def summary(*, unit: str, total: object, verdict: str = "passed") -> dict[str, Any]:
@@ -177,6 +212,25 @@ def test_figures_of_a_clocks_measure_may_differ() -> None:
     assert len(fields("summary.json", summary(unit="ms", total=1), summary(unit="tokens", total=2))) == 3
 
 
+@pytest.mark.parametrize("document", ["latencies.jsonl", "cassette.jsonl"])
+def test_no_clock_runs_backwards(document: str) -> None:
+    """Wherever one is read."""
+    key, before, after = ("total_us", 1, -1) if document == "latencies.jsonl" else ("piece_us", [1, 2], [1, -2])
+    assert fields(document, {key: before}, {key: after}) == [key if document == "latencies.jsonl" else f"{key}[1]"]
+
+
+def test_of_a_clock_only_a_difference_is_ever_below_nothing() -> None:
+    """A total of times isn't."""
+    assert fields("summary.json", summary(unit="ms", total=1), summary(unit="ms", total=-1)) == [
+        "views[0].totals[0].arms[0].total"
+    ]
+    contrast = {"measure": "it", "ratio_ppm": {"value": 1}, "mean_difference_scaled": {"value": 1}}
+    other = {"measure": "it", "ratio_ppm": {"value": -1}, "mean_difference_scaled": {"value": -1}}
+    measures = [{"name": "it", "unit": "ms"}]
+    a, b = ({"measures": measures, "views": [{"contrasts": [one]}]} for one in (contrast, other))
+    assert fields("summary.json", a, b) == ["views[0].contrasts[0].ratio_ppm.value"]
+
+
 @pytest.mark.parametrize("measure", [["it"], {"it": 1}, None, 1])
 def test_what_names_no_measure_excuses_nothing(measure: object) -> None:
     """Whatever stands in a damaged summary."""
@@ -184,6 +238,14 @@ def test_what_names_no_measure_excuses_nothing(measure: object) -> None:
     for document in (a, b):
         document["views"][0]["totals"][0]["measure"] = document["gates"][0]["measure"] = measure
     assert fields("summary.json", a, b) == ["gates[0].found_scaled", "views[0].totals[0].arms[0].total"]
+
+
+def test_what_one_side_has_the_other_has_not() -> None:
+    """Of a recording and its replay: two cassettes are no such pair."""
+    one, other = {"cassette_sha256": DIGEST}, {"cassette_sha256": OTHER}
+    none = {"cassette_sha256": ""}
+    assert compared("lock.json", one, none, replay=True)[1] == compared("lock.json", none, other, replay=True)[1] == []
+    assert [item.field for item in compared("lock.json", one, other, replay=True)[1]] == ["cassette_sha256"]
 
 
 def test_an_excuse_that_is_not_granted_excuses_nothing() -> None:
@@ -202,6 +264,8 @@ def test_a_document_may_be_on_one_side_only_where_the_list_says_so() -> None:
     assert [Rules.of(name, replay).whole() is not None for name in ("cassette.jsonl", "inputs/cassette.jsonl")] == [
         True
     ] * 2
-    assert Rules.of("inputs/files/study.toml", replay).whole() is not None
+    assert Rules.of("inputs/files/study.toml", frozenset(Reason)).whole() is None
+    assert Rules.of("inputs/harness/requirements.txt", frozenset(Reason)).whole() is not None
+    assert Rules.of("inputs/harness/pairbench-1-py3-none-any.whl", frozenset(Reason)).whole() is None
     assert Rules.of("cassette.jsonl", frozenset(Reason) - replay).whole() is None
     assert Rules.of("records.jsonl", frozenset(Reason)).whole() is None

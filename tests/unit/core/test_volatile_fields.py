@@ -10,6 +10,11 @@ from runner.core.volatile import VOLATILE, Reason, Where, path_of
 
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "docs" / "reference"
+SCOPES = {
+    Reason.REPLAY: ", between a recording and its replay",
+    Reason.OWN_STUDY: ", between a recording and a study of its own that plays it",
+    Reason.INSTALLED: ", between reruns",
+}
 
 
 def test_the_page_about_comparisons_has_the_whole_list() -> None:
@@ -28,7 +33,7 @@ def the_list() -> str:
     for (document, reason, where), fields in rows.items():
         named = ", ".join(f"`{field}`" if field else "as a whole" for field in fields)
         place = f", {where.words}" if where.words else ""
-        scope = ", between a recording and its replay" if reason is Reason.REPLAY else ""
+        scope = SCOPES.get(reason, "")
         lines.append(f"| `{document}` | {named}{place}{scope} | {reason.words} |")
     return "\n".join(lines) + "\n"
 
