@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +15,8 @@ from runner.images.store import Store
 from runner.pipeline.world import Places
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.fakes.surroundings import Surroundings
 
 
