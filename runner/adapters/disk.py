@@ -166,6 +166,11 @@ class Disk:
                     return False
                 raise
 
+    def real(self, path: Path) -> Path:
+        """The absolute path that `path` leads to, every link on it followed; nothing need stand there."""
+        # `Path.resolve` raises where links lead to one another.
+        return Path(os.path.realpath(path))
+
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
         with _translated(path):

@@ -119,7 +119,13 @@ class DockerEngine:
                 facts = self._api.inspect_image(reference)
             except docker.errors.ImageNotFound:
                 return None
-        return ImageFacts(str(facts["Id"]), tuple(facts["RootFS"].get("Layers") or ()), str(facts["Architecture"]))
+        return ImageFacts(
+            identity=str(facts["Id"]),
+            diff_ids=tuple(facts["RootFS"].get("Layers") or ()),
+            architecture=str(facts["Architecture"]),
+            os=str(facts["Os"]),
+            started=facts.get("Config") or {},
+        )
 
     def build_image(self, build: ImageBuild) -> str:
         """The id of the image that the engine's own builder made; the error of a failed one has its last lines."""

@@ -1,6 +1,7 @@
 """Can a run be rerun here, and what would differ? Everything that stands against it is said at once.
 
-Nothing is started, loaded or written by it.
+Nothing is started or written by it. How the run's images would be started is looked at last, when nothing else stands
+against it: the engine is given them for that where it hasn't got them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, Problem, StudyError
 from runner.core.harness import REQUIREMENTS
 from runner.pipeline import occasions
+from runner.pipeline.image_fitness import brought_along, unfit_problems
 from runner.pipeline.manners import Manner, manner_of
 from runner.pipeline.pinning import absent, located
 from runner.pipeline.preflight import foreign_image_problems, looked_at
@@ -82,7 +84,8 @@ def fit_of(world: World, original: Original, asked: Asked, shelf: Shelf) -> Fit:
     """How `original` is rerun here, as `asked` for.
 
     Raises:
-        StudyError: it can't be rerun in this way; with everything else that stands against it.
+        StudyError: it can't be rerun in this way, with everything else that stands against it; or no trial may run in
+            its images.
         EnvironmentNotReady: something is missing or can't be honoured here; all of it.
         EvidenceError: the original's cassette or contract is damaged.
     """
@@ -113,6 +116,9 @@ def fit_of(world: World, original: Original, asked: Asked, shelf: Shelf) -> Fit:
         raise StudyError.of([*wrong, *missing])
     if machine.answers is None or missing:
         raise EnvironmentNotReady.of(missing)
+    unfit = [*_unfit_problems(world, machine.answers[0], run, shelf)]
+    if unfit:
+        raise StudyError.of(unfit)
     notices += occasions.evidence_notices(world.files, run, manner)
     return Fit(
         *machine.answers,
@@ -166,3 +172,19 @@ def _image_problems(engine: Engine, run: Run, shelf: Shelf) -> Iterator[Problem]
         arm.image for arm in run.study.arms if shelf.foreign(arm.image) is not None
     }
     yield from foreign_image_problems(engine, run.study, layout.STUDY, brought)
+
+
+def _unfit_problems(world: World, engine: Engine, run: Run, shelf: Shelf) -> Iterator[Problem]:
+    """Why no trial can run in the images of `run`, which the engine is given where it hasn't got them."""
+    pins = {pin.name: pin for pin in run.lock.images}
+    named = {image for image in brought_along(run) if image not in pins and engine.image(image) is not None}
+    foreign = {image: shelf.foreign(image) for image in brought_along(run).keys() - pins.keys() - named}
+    pins |= {image: held for image, held in foreign.items() if held is not None}
+    missing = [pin for pin in pins.values() if located(engine, pin) is None]
+    if missing:
+        world.progress.step(f"loading {', '.join(pin.name for pin in missing)} into the engine")
+        engine.load_images(shelf.chunks(missing))
+    there = {image: image for image in named}
+    # What the engine was given and hasn't got is another image than the lock's: that is said of all of them later.
+    there |= {name: found for name, pin in pins.items() if (found := located(engine, pin)) is not None}
+    yield from unfit_problems(engine, run, there, world.owner.labels(run.lock.run))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.core import layout
 from runner.core.canonical import sha256_digest
-from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem
+from runner.core.errors import EnvironmentNotReady, EvidenceError, Problem, StudyError
 from runner.core.ledger import open_attempts, without_torn_end
 from runner.core.outcomes import Outcome
 from runner.core.owner import pod_name, volume_name
@@ -19,6 +19,7 @@ from runner.execute.schedule import end_detail, remove_run
 from runner.pipeline import imaging
 from runner.pipeline.executing import Ran, execute
 from runner.pipeline.folder import file_fault, read_run, required
+from runner.pipeline.image_fitness import unfit_problems
 from runner.pipeline.pinning import absent, located
 from runner.pipeline.preflight import ready_engine
 from runner.pipeline.reopening import is_finished, reopened, unfinished
@@ -40,6 +41,7 @@ def resume_run(world: World, folder: Path) -> Ran:
     Raises:
         EnvironmentNotReady: another runner holds the run, or code, images or engine aren't what its lock names.
         EvidenceError: something of the run is damaged, beyond a last ledger line that was being written.
+        StudyError: no trial may run in one of its images.
     """
     with world.files.hold(folder / layout.HOLDER, str(world.owner)):
         whole, torn = _ledger(world, folder)
@@ -55,6 +57,9 @@ def resume_run(world: World, folder: Path) -> Ran:
         sweep(world, engine)
         remove_run(engine, run.lock.run)
         _remove_half_made(engine, run)
+        unfit = [*unfit_problems(engine, run, images, world.owner.labels(run.lock.run))]
+        if unfit:
+            raise StudyError.of(unfit)
         kept = _repair(world, run, whole, torn)
         journal = Journal(world.files, world.clock, folder / layout.LEDGER, run.ledger_head, len(run.ledger))
         if not run.ledger:

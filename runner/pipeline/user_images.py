@@ -7,21 +7,19 @@ an engine's builder makes isn't reproducible; what ran is kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING
 
 from runner.archives.saved import read_saved
 from runner.core.canonical import Digest, sha256_digest
 from runner.core.errors import EngineError, EngineGoneError, EnvironmentNotReady, Problem, StudyError
 from runner.core.lock import USER_IMAGE
-from runner.core.owner import ROLE, RUN
 from runner.images.layer import Layer
 from runner.images.oci import BuiltImage, manifest_of
 from runner.images.store import Blob
 from runner.pipeline import imaging
+from runner.pipeline.image_fitness import SPECIFICATION, image_faults
 from runner.plan.contexts import base_argument
-from runner.ports.engine import ContainerSpec, ImageBuild
+from runner.ports.engine import ImageBuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,10 +29,6 @@ if TYPE_CHECKING:
     from runner.plan.contexts import Context
     from runner.plan.load import LoadedStudy
     from runner.ports.engine import Engine, ImageFacts
-
-_SUPERVISOR: Final = "/opt/pairbench/supervisor"
-_MOST_BYTES: Final = 16 << 20
-_SPECIFICATION: Final = "see docs/howto/own-image.md"
 
 
 def user_image_references(loaded: LoadedStudy) -> tuple[str, ...]:
@@ -139,23 +133,6 @@ def _image(config: bytes, blobs: list[Blob], architecture: str) -> BuiltImage:
     return BuiltImage(name, architecture, config, manifest_of(config, blobs), layers)
 
 
-class _Started(BaseModel):
-    """How an image says that its containers are to be started."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    entrypoint: list[str] | None = Field(default=None, alias="Entrypoint")
-    command: list[str] | None = Field(default=None, alias="Cmd")
-    health: dict[str, object] | None = Field(default=None, alias="Healthcheck")
-
-
-class _Configuration(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    os: Literal["linux"]
-    config: _Started
-
-
 def _unfit(
     engine: Engine,
     image: BuiltImage,
@@ -164,48 +141,8 @@ def _unfit(
     reference: str,
     labels: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """Why no trial can run in `image`: it must start the supervisor of this version, and nothing else."""
-    for message in _faults(engine, image, trial, labels):
+    """Why no trial can run in `image`."""
+    # By what the engine makes of the configuration, and not by our reading of its bytes: the engine starts it.
+    for message in image_faults(engine, image.tag, trial.tag, labels):
         arms = [arm.name for arm in loaded.study.arms if arm.image == reference]
-        yield Problem(f"{reference}: {message}", loaded.document, f"arms.{arms[0]}.image", _SPECIFICATION)
-
-
-def _faults(engine: Engine, image: BuiltImage, trial: BuiltImage, labels: Mapping[str, str]) -> Iterator[str]:
-    if image.arch != trial.arch:
-        yield f"it is for {image.arch}, and the pod's other images are for {trial.arch}"
-        return
-    try:
-        started = _Configuration.model_validate_json(image.config).config
-        expected = _Configuration.model_validate_json(trial.config).config
-    except ValidationError:
-        yield "its configuration isn't that of a Linux image"
-        return
-    if (started.entrypoint, started.command or []) != (expected.entrypoint, expected.command or []):
-        yield f"it must be started by {expected.entrypoint} alone: leave ENTRYPOINT and CMD as the trial image has them"
-    if started.health is not None and started.health.get("Test") != ["NONE"]:
-        yield "its HEALTHCHECK would run beside the client: take it away (HEALTHCHECK NONE)"
-    if _programs(engine, image, labels) != _programs(engine, trial, labels):
-        yield f"its {_SUPERVISOR} isn't that of this version: build it on the trial image"
-
-
-def _programs(engine: Engine, image: BuiltImage, labels: Mapping[str, str]) -> dict[str, bytes | None]:
-    """The supervisor in the image, by path; nothing where there is none."""
-    spec = ContainerSpec(
-        name=f"pairbench-{labels[RUN]}-image",
-        image=image.tag,
-        labels={**labels, ROLE: "image"},
-        user="10002:10002",
-        memory_bytes=64 << 20,
-        pids=16,
-        cpus=1,
-    )
-    # It is never started: its files are looked at, and that is all.
-    container = engine.create(spec)
-    try:
-        return {entry.name: entry.data for entry in engine.read_tree(container, _SUPERVISOR, _MOST_BYTES)}
-    except EngineGoneError:
-        raise
-    except EngineError:
-        return {}
-    finally:
-        engine.remove(container)
+        yield Problem(f"{reference}: {message}", loaded.document, f"arms.{arms[0]}.image", SPECIFICATION)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 256 << 20
 _IGNORE = ".dockerignore"
+_COPY = "copy what the image needs into the study's folder"
 _BASE = re.compile(rb"^[ \t]*ARG[ \t]+PAIRBENCH_([A-Z0-9_]+)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -55,25 +56,42 @@ def read_context(image: UserImage, root: Path, files: Files, place: tuple[str, s
     """The context that a study in the folder `root` declares; `place` is its document and key.
 
     Raises:
-        StudyError: with everything that is wrong with it.
+        StudyError: it isn't there, or leads out of that folder, or something in it can't be sent.
     """
     document, key = place
-    inner = posixpath.normpath(image.dockerfile)
-    if image.context is not None:
-        inner = posixpath.relpath(inner, posixpath.normpath(image.context))
-    else:
-        inner = posixpath.basename(inner)
-    if inner.startswith("../"):
-        raise StudyError(
-            f"{image.dockerfile} isn't in the context {image.context}", document=document, key=f"{key}.dockerfile"
-        )
-    folder = root / (image.context if image.context is not None else posixpath.dirname(image.dockerfile))
+    inner, around = _within(image, place)
+    folder = root / around
+    for name, told in (("context", around), ("dockerfile", image.dockerfile)):
+        path = folder if name == "context" else folder / inner
+        # A folder is given away whole: what lies behind a link may be anybody's, and may be another thing tomorrow.
+        if files.real(path) != files.real(root) / path.relative_to(root):
+            raise StudyError(f"{told} lies behind a link", document=document, key=f"{key}.{name}", hint=_COPY)
     dockerfile = files.read(folder / inner)
     if dockerfile is None:
         raise StudyError(f"there is no file {folder / inner}", document=document, key=f"{key}.dockerfile")
     found = _tree(folder, inner, files, place)
     bases = tuple(sorted({name.decode().lower().replace("_", "-") for name in _BASE.findall(dockerfile)}))
     return Context(tar_of(found), inner, len(found), bases)
+
+
+def _within(image: UserImage, place: tuple[str, str]) -> tuple[str, str]:
+    """The Dockerfile's path in the context, and the context's in the study's folder."""
+    document, key = place
+    named = {"dockerfile": image.dockerfile} | ({} if image.context is None else {"context": image.context})
+    problems = [
+        Problem(f"{path} is outside the study's folder", document, f"{key}.{name}", _COPY)
+        for name, path in named.items()
+        if posixpath.normpath(path).split("/")[0] == ".."
+    ]
+    if problems:
+        raise StudyError.of(problems)
+    dockerfile = posixpath.normpath(image.dockerfile)
+    context = posixpath.normpath(posixpath.dirname(dockerfile) if image.context is None else image.context)
+    if context != "." and not dockerfile.startswith(f"{context}/"):
+        raise StudyError(
+            f"{image.dockerfile} isn't in the context {image.context}", document=document, key=f"{key}.dockerfile"
+        )
+    return (dockerfile if context == "." else dockerfile.removeprefix(f"{context}/")), context
 
 
 def _tree(folder: Path, dockerfile: str, files: Files, place: tuple[str, str]) -> dict[str, TreeFile]:

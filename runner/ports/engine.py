@@ -99,6 +99,9 @@ class ImageFacts:
     identity: str
     diff_ids: tuple[str, ...]
     architecture: str
+    os: str = "linux"
+    started: Mapping[str, object] = field(default_factory=dict, compare=False)
+    """How its containers are started where nobody says otherwise, by the keys of an OCI configuration (`Env`, ...)."""
 
 
 @dataclass(frozen=True)

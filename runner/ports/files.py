@@ -49,6 +49,9 @@ class Files(Protocol):
     def is_folder(self, path: Path) -> bool:
         """Whether a folder, or a link to one, stands there."""
 
+    def real(self, path: Path) -> Path:
+        """The absolute path that `path` leads to, every link on it followed; nothing need stand there."""
+
     def is_executable(self, path: Path) -> bool:
         """Whether the file's owner may execute it."""
 

@@ -100,8 +100,22 @@ def test_a_step_that_fails_is_told_with_its_last_lines(pairbench: Program, study
 def test_an_image_that_starts_something_else_is_refused(pairbench: Program, study: Path) -> None:
     """Before anything is spent."""
     path = study.parent / "image/Dockerfile"
-    path.write_text(DOCKERFILE + 'ENTRYPOINT ["sh"]\nRUN rm /opt/pairbench/supervisor/main.py\n', "utf-8")
+    more = "VOLUME /scratch\nENV PYTHONPATH=/opt/mine\nSTOPSIGNAL SIGKILL\n"
+    path.write_text(DOCKERFILE + more + 'ENTRYPOINT ["sh"]\nRUN rm /opt/pairbench/supervisor/main.py\n', "utf-8")
     done = pairbench("run", study)
     assert done.returncode == 2
     assert "arms.on.image: mine: it must be started by" in done.stderr
+    assert "its VOLUME would give trials room on the host's disk: /scratch" in done.stderr
+    assert "leave PYTHONPATH as the trial image has it" in done.stderr
+    assert "its configuration sets StopSignal" in done.stderr
     assert "its /opt/pairbench/supervisor isn't that of this version" in done.stderr
+
+
+def test_what_changes_nothing_in_a_trial_may_stand_in_a_dockerfile(pairbench: Program, study: Path) -> None:
+    """As builders write it down; no pod has a hole in its isolation."""
+    path = study.parent / "image/Dockerfile"
+    more = 'WORKDIR /opt\nLABEL a=b\nEXPOSE 80\nSHELL ["/bin/sh", "-ec"]\nONBUILD RUN true\n'
+    path.write_text(DOCKERFILE + more, "utf-8")
+    done = pairbench("run", study)
+    assert done.returncode == 0, done.stderr
+    assert "holes in the isolation: 0" in pairbench("status", "latest").stdout

@@ -239,7 +239,7 @@ class FakeEngine:
             for item in json.loads(_member(archive, "manifest.json")):
                 config = json.loads(_member(archive, item["Config"]))
                 identity = f"sha256:{item['Config'].rpartition('/')[2]}"
-                facts = ImageFacts(identity, tuple(config["rootfs"]["diff_ids"]), config["architecture"])
+                facts = _facts_of(identity, config)
                 self.images |= dict.fromkeys((identity, *item["RepoTags"]), facts)
                 layers = [_member(archive, name) for name in item["Layers"]]
                 self.contents[identity] = [_member(archive, item["Config"]), *layers]
@@ -306,7 +306,7 @@ class FakeEngine:
             config["config"] = {**config["config"], "Entrypoint": entrypoint}
         data = json.dumps(config).encode()
         identity = sha256_digest(data)
-        facts = ImageFacts(identity, tuple(digests), str(config["architecture"]))
+        facts = _facts_of(identity, config)
         self.images |= dict.fromkeys((identity, tag), facts)
         self.contents[identity] = [data, *layers]
         self.image_files[identity] = dict(files or {})
@@ -642,6 +642,11 @@ def _said(held: _Container, start: int, event: str) -> bool:
         if isinstance(value, dict) and value.get("event") == event:
             return True
     return False
+
+
+def _facts_of(identity: str, config: Mapping[str, Any]) -> ImageFacts:
+    layers = tuple(config["rootfs"]["diff_ids"])
+    return ImageFacts(identity, layers, str(config["architecture"]), str(config["os"]), config["config"])
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:

@@ -87,6 +87,9 @@ class MemoryFiles:
             root = self._found(path)
             return any(root in held.parents for held in (*self.held, *self.links))
 
+    def real(self, path: Path) -> Path:
+        return self._found(path)
+
     def is_executable(self, path: Path) -> bool:
         return self._found(path) in self.executable
 

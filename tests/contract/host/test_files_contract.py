@@ -156,6 +156,16 @@ def test_a_pointer_leads_to_the_newest(files: Files, tmp_path: Path) -> None:
     assert "latest" in list(files.walk(tmp_path / "runs"))
 
 
+def test_links_are_followed_to_where_they_lead(files: Files, tmp_path: Path) -> None:
+    """Those on the way too; nothing need stand there."""
+    files.write(tmp_path / "folder/file", b"x")
+    files.point(tmp_path / "way", "folder")
+    files.point(tmp_path / "folder/name", "file")
+    assert files.real(tmp_path / "way/name") == tmp_path / "folder/file"
+    assert files.real(tmp_path / "way/nothing") == tmp_path / "folder/nothing"
+    assert files.real(tmp_path / "folder/file") == tmp_path / "folder/file"
+
+
 def test_what_one_holds_no_other_does(files: Files, tmp_path: Path) -> None:
     """Two runners don't write to one run; the second is told who does, and may once the first let go."""
     place = tmp_path / "runs/one/holder.lock"

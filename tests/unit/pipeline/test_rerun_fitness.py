@@ -284,6 +284,64 @@ def test_an_arms_own_image_is_brought_or_named(outside: Surroundings) -> None:
     assert facts.identity in used
 
 
+@pytest.mark.parametrize("on_shelf", [False, True])
+def test_an_arms_own_image_is_fit_in_a_rerun_too(outside: Surroundings, *, on_shelf: bool) -> None:
+    """As in the first run, whoever says that it ran there: held by the engine, or brought with an archive."""
+    text = COMMAND_STUDY.replace('{ name = "joined", sidecar = true }', f'{{ name = "joined", image = "{FOREIGN}" }}')
+    started: dict[str, Any] = {"Entrypoint": ["python3", "/opt/pairbench/main.py"]}
+    config = {"architecture": "amd64", "os": "linux", "config": started}
+    facts = outside.engine.images[outside.engine.add_image(FOREIGN, config, [b"a layer"])]
+    before = original(outside, text)
+    unfit = replace(facts, started={**started, "Volumes": {"/scratch": {}}, "Env": ["PYTHONPATH=/opt/mine"]})
+    outside.engine.images |= {name: unfit for name, known in outside.engine.images.items() if known == facts}
+    held = dict(outside.engine.images)
+    shelf = Shelf()
+    if on_shelf:
+
+        def chunks(_pins: object) -> tuple[bytes, ...]:
+            outside.engine.images |= held
+            return ()
+
+        outside.engine.load_images = list  # type: ignore[method-assign,assignment]  # no tar
+        outside.engine.images = {name: known for name, known in held.items() if known != facts}
+        shelf = Shelf(before.run.lock.images, chunks)
+    files, calls = dict(outside.files.held), len(outside.engine.calls)
+    with pytest.raises(StudyError) as caught:
+        rerun(outside.world, before, Asked(), shelf)
+    assert [(problem.document, problem.key, problem.message) for problem in caught.value.problems] == [
+        (
+            "inputs/study.json",
+            "arms.joined.image",
+            f"{FOREIGN}: its VOLUME would give trials room on the host's disk: /scratch",
+        ),
+        (
+            "inputs/study.json",
+            "arms.joined.image",
+            f"{FOREIGN}: its ENV would reach the supervisor, which is root: leave PYTHONPATH as the trial image has it",
+        ),
+    ]
+    assert outside.files.held == files
+    assert not {call for call, _ in outside.engine.calls[calls:]} & {"start", "start_until_ready"}
+
+
+@pytest.mark.parametrize("name", ["gateway", "qdrant", "trial"])
+def test_an_image_that_only_says_to_be_ours_gets_no_more_room(outside: Surroundings, name: str) -> None:
+    """A lock may pin anybody's image under a name of ours: no container of it gets a volume on the host's disk."""
+    before = original(outside)
+    pin = next(pin for pin in before.run.lock.images if pin.name == name)
+    for reference, facts in [*outside.engine.images.items()]:
+        if facts.identity == pin.config_digest:
+            started = {**facts.started, "Volumes": {"/scratch": {}}}
+            outside.engine.images[reference] = replace(facts, identity=pin.manifest_digest, started=started)
+    calls = len(outside.engine.calls)
+    with pytest.raises(StudyError) as caught:
+        rerun(outside.world, before, Asked())
+    assert [(problem.document, problem.key, problem.message) for problem in caught.value.problems] == [
+        ("lock.json", f"images.{name}", "its VOLUME would give trials room on the host's disk: /scratch")
+    ]
+    assert {call for call, _ in outside.engine.calls[calls:]} <= {"info", "image"}
+
+
 def test_a_rerun_is_an_original_too(outside: Surroundings) -> None:
     """A rerun of a rerun names the rerun."""
     before = original(outside)

@@ -161,6 +161,16 @@ def test_a_build_that_fails_is_one_error_with_the_builder_s_words(outside: Surro
         ({"Entrypoint": None}, "it must be started by ['python3', '/opt/pairbench/main.py'] alone"),
         ({"Cmd": ["more"]}, "leave ENTRYPOINT and CMD as the trial image has them"),
         ({"Healthcheck": {"Test": ["CMD", "true"]}}, "its HEALTHCHECK would run beside the client"),
+        (
+            {"Volumes": {"/scratch": {}, "/data": {}}},
+            "its VOLUME would give trials room on the host's disk: /data, /scratch",
+        ),
+        (
+            {"Env": ["PYTHONPATH=/opt/mine", "LD_PRELOAD=/opt/mine.so"]},
+            "its ENV would reach the supervisor, which is root: leave LD_PRELOAD, PYTHONPATH as the trial image has it",
+        ),
+        ({"StopSignal": "SIGKILL"}, "its configuration sets StopSignal, which a trial's image must leave alone"),
+        ({"volumes": {"/scratch": {}}}, "its configuration sets volumes, which a trial's image must leave alone"),
     ],
 )
 def test_an_image_that_a_trial_cannot_run_in_is_refused(
@@ -230,6 +240,21 @@ def test_an_image_that_is_lost_is_not_built_anew(outside: Surroundings) -> None:
     with pytest.raises(EnvironmentNotReady, match=f"hasn't got the image mine, {pin.config_digest}"):
         resume_run(outside.world, ran.folder)
     assert len(outside.engine.builds) == 1
+
+
+def test_a_resumption_holds_it_against_what_a_trial_needs_too(outside: Surroundings) -> None:
+    """Whoever began the run, and wherever: nothing of it was changed, and nothing started."""
+    study(outside)
+    ran = interrupted(outside, presses=1, text=BUILT)
+    pin = pin_of(lock_of(outside, ran.folder), "mine")
+    for name, facts in [*outside.engine.images.items()]:
+        if facts.identity == pin.config_digest:
+            outside.engine.images[name] = replace(facts, started={**facts.started, "Volumes": {"/scratch": {}}})
+    files, calls = dict(outside.files.held), len(outside.engine.calls)
+    with pytest.raises(StudyError, match="mine: its VOLUME would give trials room on the host's disk: /scratch"):
+        resume_run(outside.world, ran.folder)
+    assert outside.files.held == files
+    assert not {call for call, _ in outside.engine.calls[calls:]} & {"start", "start_until_ready"}
 
 
 def test_facts_without_contents_are_no_image(outside: Surroundings) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from docker.utils.build import PatternMatcher
 
+from runner.adapters.disk import Disk
 from runner.core.errors import StudyError
 from runner.core.study import UserImage
 from runner.core.tars import tree_of
@@ -96,6 +97,68 @@ def test_links_are_refused_unless_they_are_ignored() -> None:
     )
     files.put(ROOT / ".dockerignore", "away\n")
     assert paths(files, image) == [".dockerignore", "Dockerfile"]
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (
+            UserImage(dockerfile="../secret/Dockerfile"),
+            "study.toml: images.mine.dockerfile: ../secret/Dockerfile is outside the study's folder",
+        ),
+        (
+            UserImage(dockerfile="image/../../secret/Dockerfile", context="."),
+            "study.toml: images.mine.dockerfile: image/../../secret/Dockerfile is outside the study's folder",
+        ),
+        (
+            UserImage(dockerfile="Dockerfile", context=".."),
+            "study.toml: images.mine.context: .. is outside the study's folder",
+        ),
+        (
+            UserImage(dockerfile="away/Dockerfile"),
+            "study.toml: images.mine.context: away lies behind a link",
+        ),
+        (
+            UserImage(dockerfile="away/Dockerfile", context="."),
+            "study.toml: images.mine.dockerfile: away/Dockerfile lies behind a link",
+        ),
+        (
+            UserImage(dockerfile="away/deep/Dockerfile", context="away/deep"),
+            "study.toml: images.mine.context: away/deep lies behind a link",
+        ),
+        (
+            UserImage(dockerfile="linked"),
+            "study.toml: images.mine.dockerfile: linked lies behind a link",
+        ),
+    ],
+)
+def test_nothing_outside_the_study_s_folder_is_taken(image: UserImage, message: str) -> None:
+    """By name or by link, though a list of what is ignored names the link; nothing of it is sent to a builder."""
+    files = files_with(Dockerfile="FROM scratch\n", **{".dockerignore": "away\nlinked\n"})
+    files.put(Path("/studies/secret/Dockerfile"), "FROM scratch\n")
+    files.put(Path("/studies/secret/deep/Dockerfile"), "FROM scratch\n")
+    files.point(ROOT / "away", "../secret")
+    files.point(ROOT / "linked", "../secret/Dockerfile")
+    assert refused(files, image) == f"{message} (copy what the image needs into the study's folder)"
+
+
+def test_a_context_is_the_same_from_wherever_one_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a path leads back into is the study's folder, by its name, and not the folder of the process."""
+    folder = tmp_path / "image"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    files = files_with(image__Dockerfile="FROM scratch\n")
+    assert paths(files, UserImage(dockerfile="image/Dockerfile", context="other/../image")) == ["Dockerfile"]
+    assert "is outside the study's folder" in refused(files, UserImage(dockerfile="Dockerfile", context="../image"))
+
+
+def test_the_study_s_own_folder_may_lie_behind_a_link(tmp_path: Path) -> None:
+    """On a real disk: what counts is what lies below it."""
+    (tmp_path / "there/image").mkdir(parents=True)
+    (tmp_path / "there/image/Dockerfile").write_text("FROM scratch\n", "utf-8")
+    (tmp_path / "here").symlink_to("there")
+    context = read_context(UserImage(dockerfile="image/Dockerfile"), tmp_path / "here", Disk(), PLACE)
+    assert (context.dockerfile, context.files) == ("Dockerfile", 1)
 
 
 def test_a_context_has_a_size_that_memory_bears(monkeypatch: pytest.MonkeyPatch) -> None:
