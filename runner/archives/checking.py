@@ -22,7 +22,7 @@ from runner.images.oci import BuiltImage, manifest_of
 from runner.images.store import Blob
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from runner.archives.index import ArchivedImage, ArchivedRun, ArchiveIndex
     from runner.archives.trees import RunTree
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 # some kilobytes, lists of files about 150 bytes a file.
 MAX_DOCUMENT_BYTES: Final = 16 << 20
 MAX_TREE_BYTES: Final = 64 << 20
+_MOST_BYTES: Final = {
+    layout.LOCK: MAX_DOCUMENT_BYTES,
+    **dict.fromkeys((layout.PLAN, layout.STUDY, layout.LABELS, layout.PRICES, layout.CHECKSUM), MAX_TREE_BYTES),
+}
 _REPOSITORY: Final = re.compile(r"pairbench/([a-z0-9][a-z0-9-]{0,79})")
 
 
@@ -162,6 +166,12 @@ def document(index: ArchiveIndex, store: Store, digest: str, most: int = MAX_DOC
     return b"".join(store.read_blob(Digest(digest)))
 
 
+def most_bytes(paths: Collection[str]) -> dict[str, int]:
+    """What those of a run's files at `paths` may have that are read whole before anything else of it is looked at."""
+    found = {path: _MOST_BYTES[path] for path in paths if path in _MOST_BYTES}
+    return found | {path: MAX_WHEEL_BYTES for path in paths if path.startswith(f"{layout.HARNESS}/")}
+
+
 def entry_of(index: ArchiveIndex, digest: str) -> str:
     """The name of the entry of the blob `digest`."""
     return blob_entry(digest, index.blobs[digest].encoding)
@@ -185,13 +195,11 @@ def _check_run(run: ArchivedRun, tree: RunTree, entry: str, index: ArchiveIndex,
         raise EvidenceError("its ledger ends otherwise than the index says", document=entry, key=layout.LEDGER)
     if harness_pin(document(index, store, lock.digest)) != run.harness:
         raise EvidenceError("its code isn't the one of the index", document=entry, key=layout.LOCK)
-    kept = {path: listed for path, listed in tree.files.items() if path.startswith(f"{layout.HARNESS}/")}
-    for path, listed in kept.items():
-        # Who recomputes the run reads its code whole.
-        if listed.size > MAX_WHEEL_BYTES:
-            raise EvidenceError(f"it has more than {MAX_WHEEL_BYTES} bytes", document=entry, key=path)
+    for path, most in most_bytes(tree.files).items():
+        if tree.files[path].size > most:
+            raise EvidenceError(f"it has more than {most} bytes", document=entry, key=path)
     path, pinned = f"{layout.HARNESS}/{REQUIREMENTS}", run.harness.requirements_sha256
-    if pinned and (path not in kept or kept[path].digest != pinned):
+    if pinned and (path not in tree.files or tree.files[path].digest != pinned):
         raise EvidenceError("it isn't what the lock says", document=entry, key=path)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runner.archives.checking import MAX_DOCUMENT_BYTES, MAX_TREE_BYTES
+from runner.archives.checking import MAX_TREE_BYTES, most_bytes
 from runner.archives.frame import INDEX, LOADABLE, MAX_INDEX_BYTES, README, SEAL, entries, loadable, seal_of
 from runner.archives.index import (
     ArchivedHarness,
@@ -173,11 +173,9 @@ def _run(name: str, folder: Path, found: FoundFiles, spool: Spool, *, verified: 
     for missing in (needed for needed in _NEEDED if needed not in files):
         raise EvidenceError("the file is missing", document=f"{name}/{missing}")
     tree = RunTree(files, trials).to_bytes()
-    for what, size, most in (
-        (f"{name}/{layout.LOCK}", files[layout.LOCK].size, MAX_DOCUMENT_BYTES),
-        (f"the list of files of {name}", len(tree), MAX_TREE_BYTES),
-    ):
-        _refuse_large(what, size, most)
+    _refuse_large(f"the list of files of {name}", len(tree), MAX_TREE_BYTES)
+    for path, most in most_bytes(files).items():
+        _refuse_large(f"{name}/{path}", files[path].size, most)
     return ArchivedRun(
         lock_sha256=files[layout.LOCK].digest,
         summary_sha256=files[layout.SUMMARY].digest if layout.SUMMARY in files else "",

@@ -188,11 +188,18 @@ def test_the_last_line_is_the_same_in_any_pieces(data: bytes, last: bytes, step:
     assert last_line_digest(pieces) == sha256_digest(last)
 
 
-def test_a_run_that_keeps_code_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever recomputes the run reads its code whole."""
+@pytest.mark.parametrize("path", ["inputs/harness/x.whl", "plan.json", "inputs/study.json", "inputs/prices.json"])
+def test_a_run_that_keeps_code_or_a_document_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Whoever recomputes the run reads them whole; no writer puts such a document in either."""
     monkeypatch.setattr("runner.archives.checking.MAX_WHEEL_BYTES", 100)
-    found = refusal(Forger(blobs={"inputs/harness/x.whl": b"x" * 101}).bytes(), tmp_path).problems[0]
-    assert (found.message, found.key) == ("it has more than 100 bytes", "inputs/harness/x.whl")
+    monkeypatch.setattr("runner.archives.checking._MOST_BYTES", {path: 100})
+    found = refusal(Forger(blobs={path: b"x" * 101}).bytes(), tmp_path).problems[0]
+    assert (found.message, found.key) == ("it has more than 100 bytes", path)
+    folder = lay(tmp_path / "run", run_files() | {path: b"x" * 101})
+    with pytest.raises(EvidenceError, match="no archive holds more than 100"):
+        write_archive(contents({"demo": folder}), tmp_path / "a", cache=tmp_path / "c")
 
 
 @pytest.mark.parametrize("kept", [{}, {"inputs/harness/requirements.txt": b"evil==6.6.6\n"}], ids=["none", "others"])

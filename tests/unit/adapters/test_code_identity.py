@@ -14,6 +14,7 @@ import pytest
 import runner
 from runner.adapters.harness import installed_versions, package_sources, this_code, this_installation
 from runner.archives.harness import harness_of, source_digest_of_wheel
+from runner.core.canonical import sha256_digest
 from runner.core.harness import pinned_versions
 
 CODE = "from runner.adapters.harness import this_code; print(this_code().source_sha256)"
@@ -68,10 +69,11 @@ def test_the_installation_says_what_it_needs_in_the_versions_that_are_here() -> 
 
 
 def test_the_wheel_of_this_code_is_this_code() -> None:
-    """Its digest is the lock's, as it was before runs kept their code."""
-    sources = package_sources()
-    made = harness_of(sources, this_installation())
-    assert made.pin == this_code(sources)
+    """Its digest is the lock's, as it was before runs kept their code; only what goes with it knows what it needs."""
+    sources, installed = package_sources(), this_installation()
+    made = harness_of(sources, installed)
+    assert made.pin.requirements_sha256 == sha256_digest(installed.requirements)
+    assert made.pin.model_copy(update={"requirements_sha256": ""}) == this_code(sources)
     assert source_digest_of_wheel(made.wheel) == made.pin.source_sha256
 
 
