@@ -18,6 +18,7 @@ from runner.cli.progress import Watch
 from runner.core.errors import StudyError
 from runner.pipeline import archiving, imaging, registries
 from runner.ports.registry import parse_pinned, parse_place
+from runner.publish.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,5 +125,5 @@ def _show(pushed: tuple[Pushed, ...], *, as_json: bool) -> None:
         return
     for item in pushed:
         click.echo(item.reference)
-        sent = f"{item.sent_blobs} blobs sent ({item.sent_bytes} bytes), {item.present_blobs} were there"
-        click.echo(f"{item.name}: {sent}", err=True)
+        sent = f"{counted(item.sent_blobs, 'blob')} sent ({item.sent_bytes} bytes)"
+        click.echo(f"{item.name}: {sent}; there already: {item.present_blobs}", err=True)
