@@ -55,3 +55,8 @@ def _lines(content: Digest, images: Sequence[ArchivedImage], runs: Mapping[str, 
     yield "  blobs/sha256/<digest> as it is, .zst by zstd, .gz by gzip."
     yield "  zstd -dc blobs/sha256/<digest>.zst | sha256sum"
     yield "  A run's `tree` lists its files by path and blob; a trial's folder is a tar."
+    if runs:
+        yield ""
+        yield "Each attempt's compose.yaml makes it once more. It is a program with the rights of the container engine,"
+        yield "which are those of the machine, and whoever made this archive wrote it: before you start one,"
+        yield "verify FILE with a Pairbench that isn't out of it. `sha256sum` says nothing of what such a file does."

@@ -139,6 +139,17 @@ def test_its_commands_hold_in_a_folder_with_a_space(tmp_path: Path) -> None:
     assert [line.count("$PWD") - line.count('"$PWD') for line in commands] == [0, 0]
 
 
+def test_it_says_what_a_compose_file_of_a_run_may_do(tmp_path: Path) -> None:
+    """Whoever unpacks a run by hand reads that its Compose files are programs; without a run there are none."""
+    said = []
+    for name, runs in (("a", {"demo": lay(tmp_path / "demo", run_files())}), ("b", {})):
+        write_archive(contents(runs), tmp_path / name, cache=tmp_path / "c")
+        said.append(entries((tmp_path / name).read_bytes())["README.txt"].decode())
+    assert "compose.yaml makes it once more. It is a program with the rights of the container engine" in said[0]
+    assert "before you start one,\nverify FILE with a Pairbench that isn't out of it." in said[0]
+    assert "compose.yaml" not in said[1]
+
+
 def test_the_index_says_what_a_run_is(tmp_path: Path) -> None:
     """Its lock and summary by digest, the last line of its ledger, the code that ran it, and whether it verified."""
     run = lay(tmp_path / "demo", run_files())
