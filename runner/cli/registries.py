@@ -112,9 +112,7 @@ def _archive_of(names: Sequence[str]) -> Path | None:
                 "there is no archive there", document=name, hint="give an archive's file, or names of images"
             )
     if archives and len(names) > 1:
-        raise click.UsageError(
-            f"{archives[0]} is an archive, and stands alone: all of its images are sent, and no others"
-        )
+        raise click.UsageError(f"an archive is sent alone: {archives[0]} is a file, and stands beside something else")
     return archives[0] if archives else None
 
 

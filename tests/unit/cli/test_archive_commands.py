@@ -78,7 +78,7 @@ def test_parts_are_too_small_to_be_meant(here: Path) -> None:
 @pytest.mark.parametrize("names", [("gateway", "a.pairbench"), ("a.pairbench", "a.pairbench")])
 def test_an_archive_is_pushed_alone(here: Path, names: tuple[str, ...]) -> None:
     """Names and an archive don't mix: which images of which would be sent?"""
-    with pytest.raises(click.UsageError, match=r"a\.pairbench is an archive, and stands alone"):
+    with pytest.raises(click.UsageError, match=r"an archive is sent alone: a\.pairbench is a file"):
         program.main(["images", "push", *names, "--to", "localhost:5000/team"], standalone_mode=False)
 
 
