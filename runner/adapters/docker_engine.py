@@ -202,6 +202,8 @@ class DockerEngine:
                 labels=dict(spec.labels),
                 name=spec.name,
                 host_config=host,
+                # The proxy of its user's own configuration, often with a password, is nothing that a pod may know.
+                use_config_proxy=False,
             )
         return str(answer["Id"])
 

@@ -74,7 +74,7 @@ def compose_file(order: PodOrder, identities: Mapping[str, str], *, recorded: bo
         "services": {
             **_fillers(order, player, images),
             **_pod(order, player, images),
-            "out": _own(images["gateway"], out, "DAC_READ_SEARCH", ["pod:/pod:ro,nocopy"]) | {"profiles": ["out"]},
+            "out": _own(images["gateway"], out, ["pod:/pod:ro,nocopy"]) | {"profiles": ["out"]},
         },
         "volumes": _volumes(order, player),
     }
@@ -155,27 +155,29 @@ def _fillers(order: PodOrder, player: Player, images: Mapping[str, str]) -> dict
         found["index"] = _own(
             images["sidecar"],
             "",
-            "DAC_READ_SEARCH",
             [bind(f"{RUN_FOLDER}/{layout.index_tar(order.corpus)}", "index.tar"), "index:/index:nocopy"],
         )
     binds = [bind(source, name) for name, source in sources.items()]
-    found["inputs"] = _own(images["gateway"], program + player.program, "DAC_READ_SEARCH", [*binds, *filled])
+    found["inputs"] = _own(images["gateway"], program + player.program, [*binds, *filled])
     if player.asks_provider:
         key: list[Node] = [
             bind(KEY_PATH, KEY_NAME),
             f"secret:{KEY_FOLDER}:nocopy",
         ]
-        found["key"] = _own(images["gateway"], _KEY, "DAC_OVERRIDE", key) | {"profiles": ["key"]}
+        found["key"] = _own(images["gateway"], _KEY, key) | {"profiles": ["key"]}
     return found
 
 
-def _own(image: str, program: str, capability: str, mounted: list[Node]) -> dict[str, Node]:
-    """A service that does one thing as root, and without the capability to do much else."""
+def _own(image: str, program: str, mounted: list[Node]) -> dict[str, Node]:
+    """A service that does one thing as root, with nothing of root's but the way past the permissions of files.
+
+    Not DAC_READ_SEARCH, though it would do for reading: it opens files by handle, and outside the container too.
+    """
     return {
         **walled(image),
         "network_mode": "none",
         "user": "0:0",
-        "cap_add": [capability],
+        "cap_add": ["DAC_OVERRIDE"],
         "entrypoint": ["python3", "-c", program] if program else list(_UNPACK),
         "volumes": mounted,
     }

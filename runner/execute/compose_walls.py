@@ -6,6 +6,7 @@ known here is refused: a key, a mount, a privilege, a variable of whoever starts
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -18,7 +19,12 @@ _Is: TypeAlias = Callable[[Any], bool]
 
 _MOST_BYTES: Final = 1 << 16
 _SERVICES: Final = frozenset({"gateway", "sidecar", "trial", "inputs", "index", "key", "out"})
-_CAPABILITIES: Final = frozenset({"DAC_READ_SEARCH", "DAC_OVERRIDE", "SETUID", "SETGID", "KILL", "SETPCAP"})
+_RUNNING: Final = ("gateway", "sidecar", "trial")
+_LIMITS: Final = ("mem_limit", "memswap_limit", "pids_limit", "cpus")
+_CAPABILITIES: Final[Mapping[str, frozenset[str]]] = {
+    "trial": frozenset({"SETUID", "SETGID", "KILL", "SETPCAP"}),
+    **dict.fromkeys(("inputs", "index", "key", "out"), frozenset({"DAC_OVERRIDE"})),
+}
 _NETWORK_MODES: Final = frozenset({"none", "service:sidecar"})
 _CONDITIONS: Final = frozenset({"service_started", "service_completed_successfully"})
 _FILE: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -81,9 +87,13 @@ def _service_breaches(name: str, held: object, volumes: Mapping[str, object]) ->
         yield ".security_opt"
     if ("network_mode" in held) == ("networks" in held) or ("networks" in held and name != "gateway"):
         yield ".network_mode"
+    yield from (f".{limit}" for limit in _LIMITS if name in _RUNNING and limit not in held)
     for key, value in held.items():
         if key == "volumes":
             yield from _mount_breaches(name, value, volumes)
+        elif key == "cap_add":
+            if not _all(_is_one(_CAPABILITIES.get(name, ())))(value):
+                yield ".cap_add"
         elif key not in _MAY or not _MAY[key](value):
             yield f".{key}"
 
@@ -129,8 +139,8 @@ def _all(is_one: _Is) -> _Is:
     return lambda held: isinstance(held, list) and all(map(is_one, held))
 
 
-def _is_number(held: object) -> bool:
-    return isinstance(held, int | float) and not isinstance(held, bool)
+def _is_limit(held: object) -> bool:
+    return isinstance(held, int | float) and not isinstance(held, bool) and 0 < held < math.inf
 
 
 def _is_literal(held: object) -> bool:
@@ -143,7 +153,7 @@ def _are_variables(held: object) -> bool:
 
 def _are_conditions(held: object) -> bool:
     return _is_table(held, _SERVICES) and all(
-        isinstance(one, dict) and {*one} == {"condition"} and one["condition"] in _CONDITIONS
+        isinstance(one, dict) and {*one} == {"condition"} and _is_one(_CONDITIONS)(one["condition"])
         for one in held.values()  # type: ignore[attr-defined]
     )
 
@@ -153,16 +163,15 @@ _MAY: Final[Mapping[str, _Is]] = {
     "read_only": lambda held: held is True,
     "cap_drop": lambda held: held == ["ALL"],
     "security_opt": lambda held: held == ["no-new-privileges"],
-    "cap_add": _all(_is_one(_CAPABILITIES)),
     "network_mode": _is_one(_NETWORK_MODES),
     "networks": lambda held: held == ["way-out"],
     "hostname": lambda held: held == "pod",
     "user": _is("[0-9]+:[0-9]+"),
     "group_add": _all(_is("[0-9]+")),
-    "mem_limit": _is_number,
-    "memswap_limit": _is_number,
-    "pids_limit": _is_number,
-    "cpus": _is_number,
+    "mem_limit": _is_limit,
+    "memswap_limit": _is_limit,
+    "pids_limit": _is_limit,
+    "cpus": _is_limit,
     "entrypoint": _all(_is_literal),
     "command": _all(_is_literal),
     "environment": _are_variables,

@@ -71,6 +71,8 @@ def unfit_problems(engine: Engine, run: Run, there: Mapping[str, str], labels: M
     the lock calls one of ours may be anybody's where the run is: it gets no more room than ours do.
     """
     brought = brought_along(run)
+    if brought and TRIAL not in there:
+        yield Problem("the lock names no trial image to hold images of arms against", layout.LOCK, "images")
     for image, arm in brought.items():
         if image in there and TRIAL in there:
             for message in image_faults(engine, there[image], there[TRIAL], labels):

@@ -80,6 +80,12 @@ def test_what_this_program_writes_holds(mode: str, recorded: bool) -> None:  # n
         ("user", "root"),
         ("depends_on", {"other": {"condition": "service_started"}}),
         ("depends_on", {"gateway": {"condition": "x"}}),
+        ("depends_on", {"gateway": {"condition": ["service_started"]}}),
+        ("cap_add", ["DAC_OVERRIDE"]),
+        ("cap_add", ["DAC_READ_SEARCH"]),
+        ("pids_limit", -1),
+        ("mem_limit", float("inf")),
+        ("cpus", 0),
         ("restart", "always"),
         ("runtime", "x"),
         ("post_start", [{"command": "x", "privileged": True}]),
@@ -90,6 +96,23 @@ def test_a_service_asks_nothing_else(key: str, value: Any) -> None:
     found = changed("services", "trial", key, to=value)
     assert found
     assert all(line.startswith("services.trial") for line in found)
+
+
+@pytest.mark.parametrize("service", ["inputs", "index", "out"])
+def test_what_fills_volumes_opens_nothing_by_handle(service: str) -> None:
+    """With DAC_READ_SEARCH a root in a container opens files outside it."""
+    assert yaml.safe_load(FILE)["services"][service]["cap_add"] == ["DAC_OVERRIDE"]
+    found = changed("services", service, "cap_add", to=["DAC_READ_SEARCH"])
+    assert found == [f"services.{service}.cap_add"]
+
+
+@pytest.mark.parametrize("service", ["gateway", "sidecar", "trial"])
+@pytest.mark.parametrize("limit", ["mem_limit", "memswap_limit", "pids_limit", "cpus"])
+def test_what_runs_has_its_limits(service: str, limit: str) -> None:
+    """Without one it could take all that the machine has."""
+    document = yaml.safe_load(FILE)
+    del document["services"][service][limit]
+    assert [*breaches(yaml.safe_dump(document).encode())] == [f"services.{service}.{limit}"]
 
 
 def test_a_service_without_a_network_says_so() -> None:

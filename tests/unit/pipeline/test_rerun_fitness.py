@@ -11,6 +11,7 @@ from runner.core import layout
 from runner.core.errors import EnvironmentNotReady, Problem, StudyError
 from runner.core.secret import Secret
 from runner.pipeline.fitness import Asked, Shelf, fit_of, own_code
+from runner.pipeline.image_fitness import unfit_problems
 from runner.pipeline.originals import Original, read_original
 from runner.pipeline.rerunning import rerun
 from tests.fakes.recorded import keyed_gateway, recorded
@@ -322,6 +323,17 @@ def test_an_arms_own_image_is_fit_in_a_rerun_too(outside: Surroundings, *, on_sh
     ]
     assert outside.files.held == files
     assert not {call for call, _ in outside.engine.calls[calls:]} & {"start", "start_until_ready"}
+
+
+def test_an_arms_own_image_needs_a_trial_image_to_be_held_against(outside: Surroundings) -> None:
+    """A lock that names none would leave it unlooked at."""
+    text = COMMAND_STUDY.replace('{ name = "joined", sidecar = true }', f'{{ name = "joined", image = "{FOREIGN}" }}')
+    started = {"Entrypoint": ["python3", "/opt/pairbench/main.py"]}
+    outside.engine.add_image(FOREIGN, {"architecture": "amd64", "os": "linux", "config": started}, [b"a layer"])
+    run = original(outside, text).run
+    (found,) = unfit_problems(outside.engine, run, {FOREIGN: FOREIGN}, {})
+    assert (found.document, found.key) == ("lock.json", "images")
+    assert found.message == "the lock names no trial image to hold images of arms against"
 
 
 @pytest.mark.parametrize("name", ["gateway", "qdrant", "trial"])
