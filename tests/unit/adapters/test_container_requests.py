@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-CONFIGURED = '{"proxies": {"default": {"httpProxy": "http://ada:secret@proxy.example:3128", "noProxy": "localhost"}}}'
+CONFIGURED = '{"proxies": {"default": {"httpProxy": "http://ada:secret@127.0.0.1:3128", "noProxy": "localhost"}}}'
 
 
 def test_the_proxy_of_a_user_s_own_configuration_reaches_no_pod(
