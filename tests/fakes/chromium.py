@@ -84,13 +84,18 @@ class Page:
         """The page shows the file at `path` and is ready."""
         self.events.clear()
         self.call("Page.navigate", url=path.as_uri())
-        self.wait("Page.loadEventFired")
+        self._painted()
 
     def reload(self) -> None:
         """The page was loaded again."""
         self.events.clear()
         self.call("Page.reload")
+        self._painted()
+
+    def _painted(self) -> None:
+        """The page is there and was painted: a browser drops keys that come before there is anything to see."""
         self.wait("Page.loadEventFired")
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def run(self, script: str) -> Any:
         """What `script` comes to, after its promise where it is one."""

@@ -82,7 +82,18 @@ function alongTheList(by) {
   if (rows.length) rows[next].focus();
 }
 
-function toggleRules() { byId("rules-box").open = !byId("rules-box").open; }
+function toggleRules() {
+  byId("rules-box").open = !byId("rules-box").open;
+  keepRules();
+}
+
+// Known at once: the event of the browser comes later, and a reload may come first.
+function keepRules() {
+  if (byId("rules-box").open === rulesWereOpen) return;
+  rulesWereOpen = byId("rules-box").open;
+  settings.rulesOpen = rulesWereOpen;
+  saveSettings();
+}
 
 function showKeys() { byId("keys").showModal(); }
 
@@ -178,12 +189,7 @@ function start() {
     document.body.classList.toggle("no-single-keys", !settings.singleKeys);
     saveSettings();
   });
-  listen("rules-box", "toggle", () => {
-    if (byId("rules-box").open === rulesWereOpen) return;
-    rulesWereOpen = byId("rules-box").open;
-    settings.rulesOpen = rulesWereOpen;
-    saveSettings();
-  });
+  listen("rules-box", "toggle", keepRules);
   listen("export", "click", () => act(download));
   listen("import", "change", onImport);
   listen("take-over", "click", () => { byId("ask").close(); change(() => apply(false)); });
