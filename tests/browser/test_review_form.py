@@ -87,9 +87,10 @@ def test_texts_of_models_are_shown_and_never_run(page: Page, tmp_path: Path) -> 
         heard["params"]["request"]["url"] for heard in page.events if heard.get("method") == "Network.requestWillBeSent"
     ]
     assert [url for url in requested if not url.startswith("file://")] == []
-    assert [
-        heard for heard in page.events if heard.get("method") in {"Log.entryAdded", "Runtime.exceptionThrown"}
-    ] == []
+    # What a browser has to say of where its focus goes is no fault; warnings and errors are.
+    logged = [heard["params"]["entry"] for heard in page.events if heard.get("method") == "Log.entryAdded"]
+    assert [entry for entry in logged if entry["level"] != "info"] == []
+    assert [heard for heard in page.events if heard.get("method") == "Runtime.exceptionThrown"] == []
 
 
 def test_only_the_entry_that_is_looked_at_is_on_the_page(page: Page, tmp_path: Path) -> None:
